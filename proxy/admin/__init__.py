@@ -1,0 +1,1 @@
+"""The second listener: health, metrics, reload, purge."""

@@ -1,0 +1,238 @@
+"""Puts it together: a configuration becomes a running application. Knows all concrete classes."""
+
+import platform
+import random
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from proxy import __version__
+from proxy.admin.routes import Controls, application
+from proxy.clock import SystemClock
+from proxy.config import Config
+from proxy.config_values import Address
+from proxy.core.wire.operation import Operation, discover
+from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.pipeline import Pipeline
+from proxy.pipeline.record import Recorder
+from proxy.ports import Clock
+from proxy.reload import Reloader, ReloadResult, Trigger
+from proxy.server.decode import Limits
+from proxy.server.encode import Encoder
+from proxy.server.handler import Handler
+from proxy.store.memory import MemoryStore
+from proxy.tasks import Tasks
+from proxy.telemetry.log import StructLog
+from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.report import Reporter
+from proxy.upstream.client import AiohttpUpstream
+
+_COUNTERS = frozenset({"evictions"})
+
+
+class App:
+    """One proxy in one process: both listeners and everything behind them."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        write: Callable[[bytes], None] = lambda line: None,
+        path: Path | None = None,
+        load: Callable[[], Config] | None = None,
+        clock: Clock | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`write` takes log lines. `path` is the file that is watched, `load` reads it again.
+
+        Must be made inside a running event loop.
+        """
+        static, dynamic = config.static, config.dynamic
+        clock = clock or SystemClock()
+        self._clock = clock
+        self.log = StructLog(write, form=static.log_format, level=dynamic.log_level, wall=clock.now)
+        self.metrics = Metrics(__version__)
+        self._tasks = Tasks(self._task_died)
+        self._operations: tuple[Operation, ...] = discover()
+        # Without a configured secret the digests of credentials are unlike in every process.
+        self._secret = static.secret.encode() or secrets.token_bytes(32)
+        self._generation = 0
+        self._acceptance = Acceptance()
+        self._store = MemoryStore(
+            max_bytes=dynamic.memory_max_bytes,
+            max_entries=dynamic.memory_max_entries,
+            max_entry_bytes=dynamic.memory_max_entry_bytes,
+        )
+        self._recorder = Recorder(
+            store=self._store,
+            clock=clock,
+            chance=chance,
+            max_bytes=dynamic.memory_max_entry_bytes,
+            on_verdict=self.metrics.answer,
+        )
+        self._upstream = AiohttpUpstream(
+            max_connections=static.max_connections, max_header_bytes=static.max_header_bytes
+        )
+        self._fetcher = Fetcher(
+            upstream=self._upstream,
+            recorder=self._recorder,
+            acceptance=self._acceptance,
+            tasks=self._tasks,
+        )
+        self._encoder = Encoder(clock)
+        self._handler = Handler(
+            pipeline=self._pipeline(config),
+            limits=_limits(config),
+            operations=self._operations,
+            encoder=self._encoder,
+            reporter=Reporter(self.log, self.metrics),
+            log=self.log,
+            clock=clock,
+            id_prefix=f"req_{secrets.token_hex(4)}",
+        )
+        self.reloader = Reloader(
+            path,
+            load or (lambda: config),
+            self.apply,
+            config,
+            report=self._reloaded,
+        )
+        self.metrics.watch(self._figures, _COUNTERS)
+        self._server = web.Server(
+            self._handler.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=static.max_header_bytes,
+            max_field_size=static.max_header_bytes,
+            max_headers=1024,
+        )
+        self._runners: list[web.BaseRunner] = []
+        self.url = ""
+        self.admin_url = ""
+
+    async def start(self) -> None:
+        """Listen. Raises OSError where an address cannot be had."""
+        static = self.reloader.current.static
+        admin = web.AppRunner(application(self._controls()), access_log=None)
+        data = web.ServerRunner(self._server)
+        # The admin listener first: whoever sees the data port open may ask whether it is ready.
+        self.admin_url = await self._listen(admin, static.admin_listen)
+        self.url = await self._listen(data, static.listen)
+        self._stop_watching = self._tasks.spawn(self.reloader.watch(), "watch-config")
+        self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+
+    async def stop(self) -> None:
+        """Drain: take no more, let what is under way end within the grace, then cut it."""
+        grace = self.reloader.current.dynamic.shutdown_grace
+        self._encoder.is_draining = True
+        self.log.emit("info", "draining", {"requests": self._handler.in_flight, "grace": grace})
+        admin, *data = self._runners
+        for runner in data:
+            for site in list(runner.sites):
+                await site.stop()
+        self._stop_watching()
+        self._server.pre_shutdown()
+        await self._server.shutdown(grace)
+        await self._tasks.drain(grace)
+        for runner in (*data, admin):
+            await runner.cleanup()
+        await self._upstream.close()
+        self.log.emit("info", "stopped", {})
+
+    def reload_soon(self) -> None:
+        """Reload in the background, as SIGHUP asks."""
+        self._tasks.spawn(self.reloader.reload("signal"), "reload")
+
+    def apply(self, config: Config) -> None:
+        """Swap in a configuration; requests under way end with the one they began with."""
+        dynamic = config.dynamic
+        self._recorder.max_bytes = dynamic.memory_max_entry_bytes
+        self._store.resize(
+            max_bytes=dynamic.memory_max_bytes,
+            max_entries=dynamic.memory_max_entries,
+            max_entry_bytes=dynamic.memory_max_entry_bytes,
+        )
+        self.log.set_level(dynamic.log_level)
+        self._handler.limits = _limits(config)
+        self._handler.pipeline = self._pipeline(config)
+
+    def _pipeline(self, config: Config) -> Pipeline:
+        self._generation += 1
+        return Pipeline(
+            rules=config.rules(self._generation),
+            operations=self._operations,
+            secret=self._secret,
+            store=self._store,
+            acceptance=self._acceptance,
+            fetcher=self._fetcher,
+            upstream=self._upstream,
+            clock=self._clock,
+        )
+
+    async def _listen(self, runner: web.BaseRunner, address: Address) -> str:
+        await runner.setup()
+        self._runners.append(runner)
+        site = web.TCPSite(runner, address.host, address.port, backlog=1024)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        return f"http://{Address(host, port)}"
+
+    def _controls(self) -> Controls:
+        async def reload() -> dict[str, Any]:
+            return _told(await self.reloader.reload("admin"))
+
+        return Controls(
+            version={"version": __version__, "python": platform.python_version()},
+            token=self.reloader.current.static.admin_token,
+            is_ready=lambda: not self._encoder.is_draining,
+            metrics=self.metrics.exposition,
+            metrics_content_type=CONTENT_TYPE,
+            config=lambda: self.reloader.current.redacted(),
+            reload=reload,
+            store=self._store,
+        )
+
+    def _figures(self) -> dict[str, float]:
+        return {
+            "entries": len(self._store),
+            "store_bytes": self._store.size_bytes,
+            "evictions": self._store.evictions,
+            "in_flight_requests": self._handler.in_flight,
+            "flights": len(self._fetcher.flights),
+            "connections": len(self._server.connections),
+            "background_tasks": len(self._tasks),
+        }
+
+    def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:
+        outcome = "applied" if result.applied else "failed" if result.problems else "unchanged"
+        self.metrics.reload(trigger, outcome)
+        self.log.emit(
+            "error" if result.problems else "info",
+            f"configuration {outcome}",
+            {"trigger": trigger, **_told(result)},
+        )
+
+    def _task_died(self, name: str, error: BaseException) -> None:
+        self.metrics.task_error(name)
+        self.log.emit("error", "background task died", {"task": name, "error": repr(error)})
+
+
+def _limits(config: Config) -> Limits:
+    dynamic = config.dynamic
+    return Limits(
+        max_body_bytes=dynamic.max_body_bytes, max_keyed_body_bytes=dynamic.max_keyed_body_bytes
+    )
+
+
+def _told(result: ReloadResult) -> dict[str, Any]:
+    return {
+        "applied": result.applied,
+        "unchanged": result.unchanged,
+        "problems": [str(problem) for problem in result.problems],
+        "restart_required": list(result.restart_required),
+    }

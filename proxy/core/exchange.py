@@ -1,0 +1,62 @@
+"""What has happened to one request so far: its single mutable value."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fwd(StrEnum):
+    """Why a request went to the upstream (RFC 9211 2.2)."""
+
+    BYPASS = "bypass"
+    METHOD = "method"
+    MISS = "miss"
+    REQUEST = "request"
+    STALE = "stale"
+
+
+class Level(StrEnum):
+    """What kind of hit it was; the `detail` of a hit in Cache-Status."""
+
+    EXACT = "exact"
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """Filled in on the way; telemetry/report.py makes the log line and the metrics of it."""
+
+    started: float
+    """Monotonic seconds at which the request's head had been read."""
+    method: str
+    path: str
+    request_id: str = ""
+    operation: str = ""
+    """The operation's name, empty for a path that is none."""
+    model: str = ""
+    tenant: str = ""
+    """The first bytes of the scope's digest, as hexadecimal; never a credential."""
+    pool: str = ""
+    level: Level | None = None
+    fwd: Fwd | None = None
+    detail: str = ""
+    """From a closed set: MissReason, or the reason of a bypass."""
+    collapsed: bool = False
+    stored: bool | None = None
+    """Whether the answer was stored; None while that is not known."""
+    ttl: int | None = None
+    """Remaining freshness of a hit in whole seconds, negative if stale."""
+    age: int = 0
+    similarity: float | None = None
+    status: int = 0
+    fwd_status: int = 0
+    bytes_sent: int = 0
+    first_byte: float | None = None
+    """Monotonic seconds at which the first byte went to the client."""
+    ended: float = 0.0
+    client_gone: bool = False
+    retried: bool = False
+    error: str = ""
+    """The code of our own error, also where it came too late to be sent."""
+    note: str = ""
+    """What went wrong in the cache without failing the request."""
+    saved_tokens: int = 0
+    """Completion tokens that a hit spared the upstream."""

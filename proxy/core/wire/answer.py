@@ -1,0 +1,177 @@
+"""What an answer with `choices` says of itself, whichever shape it was received in."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from proxy.core.wire import payload
+from proxy.core.wire.operation import Answer, Json, JsonObject
+from proxy.core.wire.sse import Frame, is_error
+
+MAX_CHOICES = 4096
+"""An index beyond this is nonsense; a prompt list of 2048 is OpenAI's limit."""
+
+Speaks = Callable[[JsonObject], bool]
+"""Whether a choice, or a fragment of one, says anything to the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The chunks of a recorded stream, and how it went."""
+
+    chunks: tuple[JsonObject, ...]
+    has_error: bool
+    """An error frame, or one that a client could not read."""
+    is_terminated: bool
+
+
+def read_recording(
+    frames: Sequence[Frame], load: Callable[[str], Json] = payload.read
+) -> Recording:
+    """Read the chunks of a stream. What follows `[DONE]`, comments apart, counts as an error."""
+    chunks: list[JsonObject] = []
+    has_error = any(map(is_error, frames))
+    is_terminated = False
+    for data in (frame.data for frame in frames if frame.data is not None):
+        if is_terminated:
+            has_error = True
+        elif data.strip() == "[DONE]":
+            is_terminated = True
+        else:
+            chunk = _load(data, load)
+            if chunk is None or reports_error(chunk):
+                has_error = True
+            if chunk is not None:
+                chunks.append(chunk)
+    return Recording(tuple(chunks), has_error, is_terminated)
+
+
+def reports_error(document: JsonObject) -> bool:
+    """Say whether a document or chunk carries an error, of its own or in a choice."""
+    if document.get("error") is not None or document.get("object") == "error":
+        return True
+    return any(choice.get("error") is not None for choice in objects_of(document.get("choices")))
+
+
+def objects_of(value: Json) -> list[JsonObject]:
+    """The objects in a list; none where it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _load(data: str, load: Callable[[str], Json]) -> JsonObject | None:
+    try:
+        chunk = load(data)
+    except ValueError:
+        return None
+    return chunk if isinstance(chunk, dict) else None
+
+
+def describe_document(document: JsonObject, speaks: Speaks) -> Answer:
+    """Describe a JSON answer."""
+    choices = document.get("choices")
+    tally = _tally([document], speaks)
+    # Two choices with one index, or a choice that is no object: nobody knows what it says.
+    is_clear = isinstance(choices, list) and len(tally.spoken) == len(choices)
+    has_error = reports_error(document) or (bool(choices) and not is_clear)
+    return _answer([document], tally, has_error=has_error, is_terminated=True)
+
+
+def describe_recording(recording: Recording, speaks: Speaks) -> Answer:
+    """Describe a recorded stream."""
+    tally = _tally(recording.chunks, speaks)
+    has_error = recording.has_error or tally.is_odd
+    return _answer(
+        recording.chunks, tally, has_error=has_error, is_terminated=recording.is_terminated
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was heard of each choice by its index."""
+
+    spoken: dict[int, bool]
+    reasons: dict[int, set[str]]
+    is_odd: bool = False
+
+
+def _tally(documents: Iterable[JsonObject], speaks: Speaks) -> _Tally:
+    tally = _Tally({}, {})
+    for document in documents:
+        choices = document.get("choices")
+        for position, choice in enumerate(choices if isinstance(choices, list) else ()):
+            index = choice.get("index", position) if isinstance(choice, dict) else None
+            if not isinstance(choice, dict) or not _is_index(index):
+                tally.is_odd = True
+                continue
+            tally.spoken[index] = tally.spoken.get(index, False) or speaks(choice)
+            reason = choice.get("finish_reason")
+            if reason and isinstance(reason, str):
+                tally.reasons.setdefault(index, set()).add(reason)
+    return tally
+
+
+def _is_index(value: Json) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_CHOICES
+
+
+def _answer(
+    documents: Sequence[JsonObject], tally: _Tally, *, has_error: bool, is_terminated: bool
+) -> Answer:
+    usage = _last_object(documents, "usage")
+    timings = _last_object(documents, "timings") or {}
+    count = max(tally.spoken, default=-1) + 1
+    prompt_tokens, completion_tokens, cached_tokens = _count_tokens(usage or {}, timings)
+    return Answer(
+        model=_model(documents),
+        finish_reasons=tuple(_only(tally.reasons.get(index, set())) for index in range(count)),
+        has_error=has_error,
+        is_empty=not tally.spoken or not all(tally.spoken.values()),
+        is_terminated=is_terminated,
+        has_usage=usage is not None,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cached_tokens=cached_tokens,
+    )
+
+
+def _only(reasons: set[str]) -> str | None:
+    """The reason; None also where a choice gave two, as it is unclear which one holds."""
+    return next(iter(reasons)) if len(reasons) == 1 else None
+
+
+def _model(documents: Sequence[JsonObject]) -> str | None:
+    models = (document.get("model") for document in reversed(documents))
+    return next((model for model in models if model and isinstance(model, str)), None)
+
+
+def _last_object(documents: Sequence[JsonObject], name: str) -> JsonObject | None:
+    members = (document.get(name) for document in reversed(documents))
+    return next((member for member in members if isinstance(member, dict)), None)
+
+
+def _count_tokens(
+    usage: JsonObject, timings: JsonObject
+) -> tuple[int | None, int | None, int | None]:
+    """Prompt, completion and cached tokens, by what OpenAI and others call them."""
+    details = usage.get("prompt_tokens_details")
+    cached = _first_count(
+        (details, "cached_tokens"),
+        (usage, "prompt_cache_hit_tokens"),  # DeepSeek
+        (usage, "cached_tokens"),  # Moonshot
+        (timings, "cache_n"),  # llama.cpp
+    )
+    prompt = _first_count((usage, "prompt_tokens"))
+    evaluated = _first_count((timings, "prompt_n"))
+    if prompt is None and evaluated is not None:
+        # llama.cpp sends timings though nobody asked for usage; prompt_n leaves out the cached.
+        prompt = evaluated + (cached or 0)
+    completion = _first_count((usage, "completion_tokens"), (timings, "predicted_n"))
+    return prompt, completion, cached
+
+
+def _first_count(*places: tuple[Json, str]) -> int | None:
+    for place, name in places:
+        count = place.get(name) if isinstance(place, dict) else None
+        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+            return count
+    return None

@@ -1,0 +1,92 @@
+"""Which header fields pass this hop, which are stored, and how they stand on the wire."""
+
+from collections.abc import Iterable
+
+from proxy.core.model import Fields
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+"""Fields of one connection only (RFC 9110 7.6.1)."""
+
+_FRAMING = HOP_BY_HOP | {b"content-length"}
+_NOT_FORWARDED = _FRAMING | {b"host", b"expect"}
+
+STORED = frozenset(
+    {
+        b"content-type",
+        b"content-language",
+        b"openai-version",
+        b"openai-model",
+        b"access-control-allow-origin",
+        b"access-control-allow-credentials",
+        b"access-control-expose-headers",
+        b"vary",
+    }
+)
+"""What is kept of a response: nothing that speaks of one request, one client or one moment."""
+
+
+def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
+    """A request's fields as they go to the upstream, without our own x-cache-* fields.
+
+    `replaced` takes the place of fields of the same name. Host, Expect and framing are made anew.
+    """
+    unwanted = _NOT_FORWARDED | connection_options(fields) | {n.lower() for n, _ in replaced}
+    kept = [
+        field
+        for field in fields
+        if (name := field[0].lower()) not in unwanted and not name.startswith(b"x-cache-")
+    ]
+    kept.extend(replaced)
+    return tuple(kept)
+
+
+def upgrading(fields: Fields, replaced: Fields = ()) -> Fields:
+    """A request's fields where upgrading the connection is its point: only Host is left out."""
+    unwanted = {b"host"} | {name.lower() for name, _ in replaced}
+    return (*(field for field in fields if field[0].lower() not in unwanted), *replaced)
+
+
+def relayed(fields: Fields) -> bytes:
+    """A response's end-to-end fields, rendered, as they go to the client."""
+    unwanted = _FRAMING | connection_options(fields)
+    return render(field for field in fields if field[0].lower() not in unwanted)
+
+
+def stored(fields: Fields) -> Fields:
+    """What of a response's fields is kept with it."""
+    unwanted = connection_options(fields)
+    return tuple(
+        field for field in fields if (name := field[0].lower()) in STORED and name not in unwanted
+    )
+
+
+def connection_options(fields: Fields) -> frozenset[bytes]:
+    """The names, in lower case, that the message's own Connection field declares hop-by-hop."""
+    return frozenset(
+        option.strip().lower()
+        for name, value in fields
+        if name.lower() == b"connection"
+        for option in value.split(b",")
+    )
+
+
+def first(fields: Fields, name: bytes) -> bytes | None:
+    """The value of the first field of a (lower-case) name."""
+    return next((value for field, value in fields if field.lower() == name), None)
+
+
+def render(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Field lines, each ended by CRLF."""
+    return b"".join([b"%b: %b\r\n" % field for field in fields])

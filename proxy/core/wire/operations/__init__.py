@@ -1,0 +1,1 @@
+"""Cacheable operations, one module each."""

@@ -1,0 +1,1 @@
+"""The way of a request, stage by stage; pipeline.py first."""

@@ -1,0 +1,157 @@
+"""A miss: join the flight that is under way for it, or begin one that is recorded at its end."""
+
+import asyncio
+
+from proxy.core.cache.storable import DoNotStore, Unstorable, shape_of
+from proxy.core.classify import Lookup
+from proxy.core.errors import ProxyError, UpstreamBroken
+from proxy.core.exchange import Exchange
+from proxy.core.model import Request, Response, Shape
+from proxy.core.policy import OnClientGone, ScopeKind
+from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.collapse import Flight
+from proxy.pipeline.flights import Flights
+from proxy.pipeline.forward import forward, response_of
+from proxy.pipeline.record import Recorder
+from proxy.ports import Upstream, UpstreamReply
+from proxy.tasks import Tasks
+
+JUDGED_AT_ONCE_BYTES = 16 * 1024
+"""A JSON answer up to this size is judged first, so that its head can tell `stored`."""
+
+
+class Fetcher:
+    """Gets answers from the upstream, once for all who ask the same at the same time."""
+
+    def __init__(
+        self,
+        *,
+        upstream: Upstream,
+        recorder: Recorder,
+        acceptance: Acceptance,
+        tasks: Tasks,
+    ) -> None:
+        self.flights = Flights()
+        self._upstream = upstream
+        self._recorder = recorder
+        self._acceptance = acceptance
+        self._tasks = tasks
+
+    async def fetch(
+        self, request: Request, plan: Lookup, exchange: Exchange, *, may_join: bool
+    ) -> Response:
+        """The upstream's answer, live. Raises UpstreamError if it fails before its head.
+
+        With `may_join` an identical call under way is shared.
+        """
+        flight = self.flights.find(plan) if may_join else None
+        exchange.collapsed = flight is not None
+        if flight is None:
+            flight = self._begin(request, plan, exchange)
+        reader = flight.attach()
+        try:
+            response = await reader.response()
+        except BaseException:
+            await reader.aclose()
+            raise
+        exchange.pool = plan.pool.name
+        exchange.fwd_status = response.status
+        exchange.stored = flight.stored
+        return response
+
+    async def wait_for_stream(self, plan: Lookup) -> bool:
+        """Wait for a stream under way that answers a request for JSON too; whether it was stored.
+
+        The JSON answer could not be had sooner from a call of its own.
+        """
+        flight = self.flights.find_stream(plan)
+        if flight is None or not flight.is_recordable:
+            return False
+        reader = flight.attach()  # it counts as a reader: the flight goes on if its client leaves
+        try:
+            await flight.recorded.wait()
+        finally:
+            await reader.aclose()
+        return flight.stored is True
+
+    def refresh(self, request: Request, plan: Lookup, exchange: Exchange) -> None:
+        """Fetch a fresh answer in the background, unless that is under way (RFC 5861 section 3)."""
+        if self.flights.find(plan) is None:
+            self._begin(request, plan, exchange)
+
+    def _begin(self, request: Request, plan: Lookup, exchange: Exchange) -> Flight:
+        flight = Flight(
+            keep_bytes=self._recorder.max_bytes, on_alone=lambda flight: self._alone(flight, plan)
+        )
+        self.flights.add(plan, flight)
+        flight.cancel = self._tasks.spawn(self._fly(flight, request, plan, exchange), "flight")
+        return flight
+
+    async def _fly(
+        self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
+    ) -> None:
+        try:
+            await self._feed(flight, request, plan, exchange)
+        except ProxyError as error:
+            flight.finish(error)
+        finally:
+            self.flights.remove(plan, flight)
+            flight.close()
+
+    async def _feed(
+        self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
+    ) -> None:
+        reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        try:
+            self._acceptance.learn(plan.caller, reply.status)
+            shape = self._shape(plan, reply)
+            if isinstance(shape, DoNotStore):
+                self._give_up(flight, plan, shape)
+            flight.begin(response_of(reply))
+            async for piece in reply.body:
+                await flight.append(piece)
+                if flight.is_recordable and not flight.is_whole:
+                    self._give_up(flight, plan, DoNotStore(Unstorable.TOO_LARGE))
+                if not (flight.is_recordable or flight.is_read):
+                    raise UpstreamBroken("Nobody wants the rest of this answer.")
+        finally:
+            await reply.body.aclose()
+        await self._end(flight, plan, reply)
+
+    async def _end(self, flight: Flight, plan: Lookup, reply: UpstreamReply) -> None:
+        if not flight.is_recordable:
+            flight.finish()
+            return
+        body = flight.body()
+        if plan.shape is Shape.SSE or len(body) > JUDGED_AT_ONCE_BYTES:
+            flight.finish()
+            await asyncio.sleep(0)  # the readers get their bytes first
+        flight.stored = await self._recorder.record(plan, plan.shape, reply.fields, body)
+        flight.finish()
+
+    def _shape(self, plan: Lookup, reply: UpstreamReply) -> Shape | DoNotStore:
+        is_shared = plan.policy.scope is not ScopeKind.CREDENTIAL
+        shape = shape_of(reply.status, reply.fields, is_shared=is_shared)
+        if isinstance(shape, Shape) and shape is not plan.shape:
+            return DoNotStore(Unstorable.CONTENT_TYPE)  # not what was asked for: left alone
+        return shape
+
+    def _give_up(self, flight: Flight, plan: Lookup, reason: DoNotStore) -> None:
+        # Those who read it are served to its end; who comes later shall not wait for it.
+        flight.is_recordable = False
+        flight.stored = False
+        self.flights.remove(plan, flight)
+        self._recorder.refuse(reason)
+
+    def _alone(self, flight: Flight, plan: Lookup) -> None:
+        if plan.policy.on_client_gone is OnClientGone.ABORT or not flight.is_recordable:
+            self._cut(flight, plan)
+        else:
+            flight.timer = asyncio.get_running_loop().call_later(
+                plan.policy.finish_within, self._cut, flight, plan
+            )
+
+    def _cut(self, flight: Flight, plan: Lookup) -> None:
+        if flight.cancel is not None and not flight.is_read:
+            self.flights.remove(plan, flight)
+            flight.cancel()

@@ -1,0 +1,75 @@
+"""A request on its way to the upstream: what is sent, the retry rule, and how a flight is fed."""
+
+from dataclasses import replace
+
+from proxy.core.errors import UpstreamError
+from proxy.core.exchange import Exchange
+from proxy.core.model import Fields, Request, Response
+from proxy.core.policy import Policy, Pool
+from proxy.core.wire import headers
+from proxy.ports import Upstream, UpstreamReply, UpstreamRequest
+
+EVENT_STREAM = b"text/event-stream"
+
+
+def _replaced(pool: Pool) -> Fields:
+    if pool.api_key:
+        return (*pool.fields, (b"Authorization", b"Bearer " + pool.api_key.encode()))
+    return pool.fields
+
+
+def upgrade_head(request: Request, pool: Pool) -> bytes:
+    """The head of a request to upgrade: here Connection and Upgrade go on."""
+    authority, slash, prefix = pool.url.partition("://")[2].partition("/")
+    target = slash + prefix + request.target
+    return (
+        f"{request.method} {target} HTTP/1.1\r\nHost: {authority}\r\n".encode(
+            "utf-8", "surrogateescape"
+        )
+        + headers.render(headers.upgrading(request.fields, _replaced(pool)))
+        + b"\r\n"
+    )
+
+
+async def forward(
+    request: Request, pool: Pool, policy: Policy, upstream: Upstream, exchange: Exchange
+) -> UpstreamReply:
+    """Send a request on as it came and wait for the head of the answer.
+
+    Sent a second time only where a pooled connection had died before any byte of an answer, and
+    only if the whole body is at hand. Raises UpstreamError.
+    """
+    is_whole = request.body is None or isinstance(request.body, bytes)
+    onward = UpstreamRequest(
+        method=request.method,
+        url=pool.url + request.target,
+        fields=headers.forwarded(request.fields, _replaced(pool)),
+        body=request.body,
+        length=request.length,
+        deadlines=policy.deadlines,
+    )
+    exchange.pool = pool.name
+    try:
+        reply = await upstream.send(onward)
+    except UpstreamError as error:
+        if not (error.may_retry and is_whole):
+            raise
+        exchange.retried = True
+        reply = await upstream.send(replace(onward, fresh_connection=True))
+    exchange.fwd_status = reply.status
+    return reply
+
+
+def response_of(reply: UpstreamReply) -> Response:
+    """The upstream's answer as it goes to the client."""
+    fields = reply.fields
+    length = headers.first(fields, b"content-length")
+    content_type = headers.first(fields, b"content-type") or b""
+    return Response(
+        status=reply.status,
+        reason=reply.reason.encode("utf-8", "surrogateescape"),
+        head=headers.relayed(fields),
+        body=reply.body,
+        length=int(length) if length is not None and length.isdigit() else None,
+        is_event_stream=content_type.lower().startswith(EVENT_STREAM),
+    )

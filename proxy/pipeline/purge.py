@@ -1,0 +1,27 @@
+"""Take stored responses out (mission E8)."""
+
+import asyncio
+
+from proxy.core.cache.selector import Selector
+from proxy.ports import Store
+
+_AT_ONCE = 2000
+"""Entries that are looked at before others get their turn."""
+
+
+async def purge(store: Store, selector: Selector, *, soft: bool) -> int:
+    """Delete what the selector is about, or with `soft` make it stale; how many there were.
+
+    What is stale may still serve as the fallback of a failing upstream.
+    """
+    count = 0
+    for number, stored in enumerate(store.scan()):
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+        if selector.selects(stored) and store.get(stored.key) is stored:
+            count += 1
+            if soft:
+                stored.ttl = 0.0
+            else:
+                store.delete(stored.key)
+    return count

@@ -1,0 +1,103 @@
+"""What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from proxy.core.cache.value import StoredResponse
+from proxy.core.model import Body, Fields, LiveBody
+from proxy.core.policy import Deadlines
+
+
+class Clock(Protocol):
+    """Time, taken as an argument."""
+
+    def now(self) -> float:
+        """Wall time in seconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """A time in seconds that never runs backwards, for durations."""
+
+
+class Store(Protocol):
+    """The stored responses that this process serves from."""
+
+    def get(self, key: bytes) -> StoredResponse | None:
+        """The stored response under an exact key, stale ones included; None where there is none."""
+
+    def put(self, stored: StoredResponse) -> bool:
+        """Keep it in place of what its key had; False where it is over the bounds."""
+
+    def delete(self, key: bytes) -> bool:
+        """Forget it; False where there was nothing."""
+
+    def scan(self) -> Iterable[StoredResponse]:
+        """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """A request on its way to an upstream."""
+
+    method: str
+    url: str
+    """Absolute, encoded as it shall stand in the request line."""
+    fields: Fields
+    """End-to-end fields; the adapter adds Host and framing."""
+    body: Body | None
+    length: int | None
+    """Bytes of a live body whose length is known."""
+    deadlines: Deadlines
+    fresh_connection: bool = False
+    """Do not use a pooled connection."""
+
+
+class UpstreamReply(Protocol):
+    """An upstream's answer whose head has arrived."""
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+
+    @property
+    def reason(self) -> str:
+        """The reason phrase."""
+
+    @property
+    def fields(self) -> Fields:
+        """All fields as received."""
+
+    @property
+    def body(self) -> LiveBody:
+        """The body's bytes as they arrive, not decoded.
+
+        Raises UpstreamBroken or UpstreamTimeout when it ends before its time. Closing it gives
+        the connection back if the end was reached, and cuts it otherwise.
+        """
+
+
+class Wire(Protocol):
+    """A raw connection: bytes both ways, for what is no longer HTTP."""
+
+    async def read(self) -> bytes:
+        """The next bytes; empty at the end. Raises ConnectionError."""
+
+    async def write(self, data: bytes) -> None:
+        """Send, with back-pressure. Raises ConnectionError."""
+
+    def close(self) -> None:
+        """Send what is still queued and close."""
+
+
+class Upstream(Protocol):
+    """Sends a request on."""
+
+    async def send(self, request: UpstreamRequest) -> UpstreamReply:
+        """Send and wait for the head.
+
+        Raises UpstreamError; its `may_retry` is set where a pooled connection had died before the
+        upstream could have seen the request.
+        """
+
+    async def dial(self, url: str, deadlines: Deadlines) -> Wire:
+        """Open a raw connection to a URL's authority. Raises UpstreamError."""

@@ -1,0 +1,173 @@
+"""An aiohttp request as ours, within the limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from aiohttp import StreamReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
+from multidict import CIMultiDictProxy
+
+from proxy.core.classify import find_operation
+from proxy.core.errors import BadRequest, ProxyError, RequestTooLarge
+from proxy.core.model import Body, Request
+from proxy.core.wire.operation import Operation
+
+SMALL_BODY_BYTES = 64 * 1024
+"""Sized bodies up to this are read before they are forwarded, so that they can be sent twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of request bodies, in bytes."""
+
+    max_body_bytes: int
+    max_keyed_body_bytes: int
+    """Larger bodies of cacheable operations pass through unread."""
+
+
+async def decode(
+    request: web.BaseRequest, operations: Sequence[Operation], limits: Limits, *, has_models: bool
+) -> Request:
+    """Read what is needed of a request: the body of one that may be looked up, else the head.
+
+    With `has_models` the model decides where a request goes, so that any JSON body is read.
+    Raises RequestTooLarge (before reading, where the length is told) and BadRequest.
+    """
+    target = request.raw_path
+    if not target.startswith("/"):
+        target = _origin_form(target)
+    path = target.partition("?")[0]
+    body: Body | None = None
+    length: int | None = None
+    if request.body_exists:
+        length = request.content_length
+        if length is not None and length > limits.max_body_bytes:
+            raise too_large(limits)
+        await _continue(request)
+        is_read = request.method == "POST" and find_operation(path, operations) is not None
+        if is_read or (has_models and request.content_type == "application/json"):
+            body = await _gather(request, length, limits.max_keyed_body_bytes, limits)
+        elif length is not None:
+            body = await _gather(request, length, SMALL_BODY_BYTES, limits)
+        else:
+            body = ClientBody(request, b"", limits)
+    return Request(
+        method=request.method,
+        target=target,
+        path=path,
+        fields=request.raw_headers,
+        header=_Header(request.headers),
+        body=body,
+        length=length,
+    )
+
+
+def too_large(limits: Limits) -> RequestTooLarge:
+    """The error that names the limit."""
+    return RequestTooLarge(
+        f"The request body is larger than limits.max_body_bytes ({limits.max_body_bytes} bytes)."
+    )
+
+
+class ClientBody:
+    """A request body that is still arriving, counted against the limit."""
+
+    __slots__ = ("_content", "_count", "_limits", "_prefix", "flaw")
+
+    def __init__(self, request: web.BaseRequest, prefix: bytes, limits: Limits) -> None:
+        """`prefix` is what was read of it already."""
+        self._content = request.content
+        self._prefix = prefix
+        self._count = len(prefix)
+        self._limits = limits
+        self.flaw: ProxyError | None = None
+        """Why it ended before its time. The upstream's client hides what a body raises."""
+
+    @property
+    def at_end(self) -> bool:
+        """Every byte was taken."""
+        return not self._prefix and self._content.at_eof()
+
+    def ready(self) -> bytes:
+        """What was read already."""
+        prefix, self._prefix = self._prefix, b""
+        return prefix
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next bytes. Raises RequestTooLarge or BadRequest."""
+        if piece := self.ready():
+            return piece
+        try:
+            piece = await _read(self._content)
+        except BadRequest as error:
+            self.flaw = error
+            raise
+        if not piece:
+            raise StopAsyncIteration
+        self._count += len(piece)
+        if self._count > self._limits.max_body_bytes:
+            self.flaw = too_large(self._limits)
+            raise self.flaw
+        return piece
+
+    async def aclose(self) -> None:
+        """The server drops what is left of it."""
+
+
+class _Header:
+    """Looks a field up; several of one name count as one with a comma (RFC 9110 5.3)."""
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, headers: CIMultiDictProxy[str]) -> None:
+        self._headers = headers
+
+    def __call__(self, name: str) -> str | None:
+        values = self._headers.getall(name, None)
+        if values is None:
+            return None
+        return values[0] if len(values) == 1 else ", ".join(values)
+
+
+async def _gather(request: web.BaseRequest, length: int | None, bound: int, limits: Limits) -> Body:
+    """The whole body if it is within `bound`, else what was read of it and the rest, live."""
+    if length is not None and length > bound:
+        return ClientBody(request, b"", limits)
+    content = request.content
+    if content.is_eof() and content.exception() is None:
+        return content.read_nowait()
+    pieces: list[bytes] = []
+    count = 0
+    while piece := await _read(content):
+        pieces.append(piece)
+        count += len(piece)
+        if count > bound:
+            return ClientBody(request, b"".join(pieces), limits)
+    return b"".join(pieces)
+
+
+async def _read(content: StreamReader) -> bytes:
+    try:
+        return await content.readany()
+    except (RequestPayloadError, HttpProcessingError) as error:
+        raise BadRequest("The request body is not well-formed HTTP.") from error
+
+
+async def _continue(request: web.BaseRequest) -> None:
+    # RFC 9110 10.1.1: whoever reads the body sends the interim answer.
+    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def _origin_form(target: str) -> str:
+    # RFC 9112 3.2.2: a client that takes us for a forward proxy sends the absolute form.
+    if "://" not in target:
+        return "/" + target if target != "*" else target
+    parts = urlsplit(target)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,120 @@
+"""The one error boundary: decode -> pipeline -> encode -> report."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from proxy.core.errors import ProxyError
+from proxy.core.exchange import Exchange
+from proxy.core.wire.operation import Operation
+from proxy.pipeline.pipeline import Pipeline
+from proxy.ports import Clock
+from proxy.server.decode import ClientBody, Limits, decode
+from proxy.server.encode import Encoder
+from proxy.server.upgrade import is_upgrade, tunnel
+from proxy.telemetry.log import Log
+from proxy.telemetry.report import Reporter
+
+
+class InternalError(ProxyError):
+    """A mistake of ours; the log has it."""
+
+
+class Handler:
+    """Answers every request of the data plane. `pipeline` and `limits` are swapped by a reload."""
+
+    def __init__(
+        self,
+        *,
+        pipeline: Pipeline,
+        limits: Limits,
+        operations: Sequence[Operation],
+        encoder: Encoder,
+        reporter: Reporter,
+        log: Log,
+        clock: Clock,
+        id_prefix: str,
+    ) -> None:
+        """`id_prefix` makes the request ids of this process unlike those of others."""
+        self.pipeline = pipeline
+        self.limits = limits
+        self._operations = operations
+        self._encoder = encoder
+        self._reporter = reporter
+        self._log = log
+        self._clock = clock
+        self._id_prefix = id_prefix
+        self._ids = itertools.count(1)
+        self.in_flight = 0
+
+    async def handle(self, raw: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request; what is returned only tells aiohttp whether to keep the connection."""
+        exchange = Exchange(
+            started=self._clock.monotonic(),
+            method=raw.method,
+            path=raw.raw_path.partition("?")[0],
+            request_id=raw.headers.get("x-request-id") or f"{self._id_prefix}{next(self._ids):x}",
+        )
+        self.in_flight += 1
+        try:
+            return _SENT[await self._answer(raw, exchange)]
+        except (ConnectionError, TimeoutError):
+            exchange.client_gone = True
+            return _SENT[False]
+        except asyncio.CancelledError:
+            exchange.client_gone = True
+            raise
+        finally:
+            self.in_flight -= 1
+            exchange.ended = self._clock.monotonic()
+            self._reporter.report(exchange)
+
+    async def _answer(self, raw: web.BaseRequest, exchange: Exchange) -> bool:
+        # Whoever began with one pipeline ends with it, whatever is reloaded meanwhile.
+        pipeline = self.pipeline
+        body: object = None
+        try:
+            request = await decode(
+                raw, self._operations, self.limits, has_models=pipeline.rules.has_models
+            )
+            body = request.body
+            if is_upgrade(raw):
+                return await tunnel(raw, request, pipeline, exchange)
+            response = await pipeline.handle(request, exchange)
+        except ProxyError as error:
+            # What a live request body ran into shows only as a failure to send it on.
+            flaw = body.flaw if isinstance(body, ClientBody) else None
+            return await self._encoder.send_error(raw, flaw or error, exchange)
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: a mistake of ours ends one request
+            self._log.emit(
+                "error", "internal error", {"error": repr(error), "request_id": exchange.request_id}
+            )
+            return await self._encoder.send_error(
+                raw, InternalError("An error inside the proxy; its log has it."), exchange
+            )
+        return await self._encoder.send(raw, response, exchange)
+
+
+class _Sent(web.StreamResponse):
+    """Stands for a response that was written already."""
+
+    def __init__(self, *, keeps_alive: bool) -> None:
+        super().__init__()
+        self._keeps_alive = keeps_alive
+
+    @property
+    def keep_alive(self) -> bool:
+        return self._keeps_alive
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Nothing is left to do."""
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to do."""
+
+
+_SENT = {keeps_alive: _Sent(keeps_alive=keeps_alive) for keeps_alive in (True, False)}

@@ -1,0 +1,1 @@
+"""Where stored responses are."""

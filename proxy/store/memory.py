@@ -1,0 +1,82 @@
+"""Stored responses in this process's memory, bounded by bytes and by count (mission C1)."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from proxy.core.cache.value import StoredResponse
+
+OVERHEAD_BYTES = 640
+"""What an entry takes besides its own bytes: objects, digests, its place in the dictionary."""
+
+
+class MemoryStore:
+    """Least recently used goes first."""
+
+    def __init__(self, *, max_bytes: int, max_entries: int, max_entry_bytes: int) -> None:
+        self._entries: OrderedDict[bytes, StoredResponse] = OrderedDict()
+        self._bytes = 0
+        self._evictions = 0
+        self._max_bytes = max_bytes
+        self._max_entries = max_entries
+        self._max_entry_bytes = max_entry_bytes
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """What the entries take, estimated."""
+        return self._bytes
+
+    @property
+    def evictions(self) -> int:
+        """How many entries had to go for others since the start."""
+        return self._evictions
+
+    def resize(self, *, max_bytes: int, max_entries: int, max_entry_bytes: int) -> None:
+        """Take other bounds; what is over them goes at once."""
+        self._max_bytes = max_bytes
+        self._max_entries = max_entries
+        self._max_entry_bytes = max_entry_bytes
+        self._evict()
+
+    def get(self, key: bytes) -> StoredResponse | None:
+        """The stored response under an exact key, stale ones included; None where there is none."""
+        stored = self._entries.get(key)
+        if stored is not None:
+            self._entries.move_to_end(key)
+        return stored
+
+    def put(self, stored: StoredResponse) -> bool:
+        """Keep it in place of what its key had; False where it is over the bounds."""
+        size = _size(stored)
+        self.delete(stored.key)
+        if len(stored.body) > self._max_entry_bytes or size > self._max_bytes:
+            return False
+        self._entries[stored.key] = stored
+        stored.charged = size
+        self._bytes += size
+        self._evict()
+        return stored.key in self._entries
+
+    def delete(self, key: bytes) -> bool:
+        """Forget it; False where there was nothing."""
+        stored = self._entries.pop(key, None)
+        if stored is None:
+            return False
+        self._bytes -= stored.charged
+        return True
+
+    def scan(self) -> Iterable[StoredResponse]:
+        """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
+        return list(self._entries.values())
+
+    def _evict(self) -> None:
+        while self._bytes > self._max_bytes or len(self._entries) > self._max_entries:
+            self.delete(next(iter(self._entries)))
+            self._evictions += 1
+
+
+def _size(stored: StoredResponse) -> int:
+    derived = sum(map(len, stored.derived.values())) if stored.derived else 0
+    return OVERHEAD_BYTES + len(stored.body) + len(stored.head) + derived

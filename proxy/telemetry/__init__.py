@@ -1,0 +1,1 @@
+"""What is told of a finished exchange: one log line, one set of metrics."""

@@ -1,0 +1,55 @@
+"""What is told of a finished exchange: one log line, one set of metrics. The only place."""
+
+from proxy.core.exchange import Exchange
+from proxy.telemetry.log import Event, Log
+from proxy.telemetry.metrics import Metrics
+
+
+class Reporter:
+    """Tells of exchanges."""
+
+    def __init__(self, log: Log, metrics: Metrics) -> None:
+        self._log = log
+        self._metrics = metrics
+
+    def report(self, exchange: Exchange) -> None:
+        """Tell of one that has ended."""
+        cache = exchange.level or exchange.fwd or "none"
+        self._metrics.observe(exchange, cache)
+        fields: Event = {
+            "request_id": exchange.request_id,
+            "method": exchange.method,
+            "path": exchange.path,
+            "status": exchange.status,
+            "cache": cache,
+            "duration_ms": round((exchange.ended - exchange.started) * 1000, 3),
+            "bytes": exchange.bytes_sent,
+        }
+        if exchange.operation:
+            fields["operation"] = exchange.operation
+            fields["model"] = exchange.model
+            fields["tenant"] = exchange.tenant
+        if exchange.level is not None:
+            fields["age"] = exchange.age
+            fields["saved_tokens"] = exchange.saved_tokens
+        else:
+            self._add_forwarding(fields, exchange)
+        if exchange.error:
+            fields["error"] = exchange.error
+        if exchange.client_gone:
+            fields["client_gone"] = True
+        self._log.emit("error" if exchange.status == 500 else "info", "request", fields)
+
+    def _add_forwarding(self, fields: Event, exchange: Exchange) -> None:
+        fields["fwd_status"] = exchange.fwd_status
+        fields["upstream"] = exchange.pool
+        if exchange.first_byte is not None:
+            fields["first_byte_ms"] = round((exchange.first_byte - exchange.started) * 1000, 3)
+        if exchange.detail:
+            fields["detail"] = exchange.detail
+        if exchange.collapsed:
+            fields["collapsed"] = True
+        if exchange.stored is not None:
+            fields["stored"] = exchange.stored
+        if exchange.retried:
+            fields["retried"] = True

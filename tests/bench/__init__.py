@@ -1,0 +1,21 @@
+"""The speed bench: `python -m tests.bench` (what `make bench` runs). Not collected by pytest.
+
+Every figure of ours is taken beside its counterparts in the same run: for each piece of work the
+systems take turns of a fraction of a second, in an order that rotates from round to round, and what
+is reported is the median over the rounds. A ratio is ours / the bare aiohttp counterpart of the
+same round. All servers and the load generator are processes of their own on loopback.
+
+- work: what is asked and what must come back, byte for byte
+- upstream: the scripted LLM server behind every proxy
+- bare: the aiohttp counterparts, for hits and for passing through
+- nginx: its configuration, where the Debian package is installed
+- load: the load generator's process; a wrong answer fails the bench
+- generator: the other end of that process
+- processes: starts, awaits and ends processes
+- systems: who takes part in which work
+- rounds: the alternating rounds
+- footprint: memory a stored entry and start-up time
+- parts: what each part of a hit costs, in process
+- figures: medians, ratios and the figures to reach
+- page: docs/benchmarks.md
+"""

@@ -1,0 +1,131 @@
+"""The command: `python -m tests.bench [--rounds N] [--json] [--quick] [--only WORK ...]`."""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tests.bench.figures import RATIO_TARGETS, Rounds, verdict
+from tests.bench.footprint import measure_memory, measure_start
+from tests.bench.generator import Generator
+from tests.bench.page import Findings, document, page
+from tests.bench.parts import measure_parts
+from tests.bench.processes import ROOT, BenchError, Processes
+from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
+from tests.bench.systems import start_all
+
+_WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
+_OTHERS = ("memory", "start", "parts")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="alternating rounds (7)")
+    parser.add_argument("--seconds", type=float, default=0.6, help="length of a turn (0.6)")
+    parser.add_argument("--json", action="store_true", help="print bench.json last on stdout")
+    parser.add_argument("--quick", action="store_true", help="a short look; writes nothing")
+    parser.add_argument("--only", nargs="+", choices=(*_WORKS, *_OTHERS), help="; writes nothing")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = min(options.rounds, 2), 0.25
+    return options
+
+
+def _run_rounds(
+    console: Console, folder: Path, generator: Generator, options: argparse.Namespace
+) -> list[Sample]:
+    scenarios: Sequence[Scenario] = [
+        scenario for scenario in SCENARIOS if not options.only or scenario.work in options.only
+    ]
+    if not scenarios:
+        return []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Processes(folder) as processes:
+        systems = start_all(processes, folder)
+        prime(generator, systems, scenarios)
+        with Progress(*columns, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+            task = bar.add_task("rounds", total=turns(systems, scenarios, options.rounds))
+            return list(
+                run_rounds(
+                    generator,
+                    systems,
+                    scenarios,
+                    rounds=options.rounds,
+                    seconds=options.seconds,
+                    advance=lambda what: bar.update(task, advance=1, description=what),
+                )
+            )
+
+
+def _bench(console: Console, options: argparse.Namespace) -> Findings:
+    def wanted(what: str) -> bool:
+        return not options.only or what in options.only
+
+    with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
+        folder = Path(name)
+        rounds = Rounds(_run_rounds(console, folder, generator, options))
+        memory = start_seconds = None
+        if wanted("memory"):
+            console.print("memory")
+            memory = measure_memory(folder, generator, entries=4000 if options.quick else 20_000)
+        if wanted("start"):
+            console.print("start-up")
+            start_seconds = measure_start(folder, times=2 if options.quick else 5)
+    parts = measure_parts() if wanted("parts") else ()
+    return Findings(
+        rounds=options.rounds,
+        seconds=options.seconds,
+        absolute=rounds.absolute(),
+        ratios=rounds.ratios(),
+        memory=memory,
+        start_seconds=start_seconds,
+        parts=parts,
+    )
+
+
+def _summary(findings: Findings) -> Table:
+    table = Table("ours / bare aiohttp", "ratio", "to reach", "")
+    for target in RATIO_TARGETS:
+        if (value := findings.ratios.get(target.name)) is not None:
+            table.add_row(target.name, f"{value:g}", target.text, verdict(target, value))
+    return table
+
+
+def _end_by_signal(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def main() -> int:
+    """Run the bench; 0 when it ran, 2 when it could not. Missed figures are in what it writes."""
+    options = _arguments()
+    console = Console(stderr=True)
+    signal.signal(signal.SIGTERM, _end_by_signal)
+    try:
+        findings = _bench(console, options)
+    except BenchError as error:
+        console.print(f"bench: {error}", style="red", markup=False)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    console.print(_summary(findings))
+    found = json.dumps(document(findings), indent=2) + "\n"
+    if not options.quick and not options.only:
+        docs = ROOT / "docs"
+        (docs / "bench.json").write_text(found)
+        (docs / "benchmarks.md").write_text(page(findings))
+        console.print(f"wrote {docs}/benchmarks.md and bench.json")
+    if options.json:
+        sys.stdout.write(json.dumps(document(findings)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

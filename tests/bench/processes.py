@@ -1,0 +1,126 @@
+"""Starts, awaits and ends the bench's processes, each by its own id."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_END_SECONDS = 10.0
+_POLL_SECONDS = 0.005
+
+
+class BenchError(Exception):
+    """The bench cannot go on; the text says why."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def python(*arguments: str) -> list[str]:
+    """A command line for this interpreter."""
+    return [sys.executable, *arguments]
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end, then make it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+class Processes:
+    """A group of servers that ends with its `with` block, whatever happens in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in reversed(self._started):
+            end(process)
+
+    def start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a server; what it prints goes to files of its name."""
+        with self.log(name).open("ab") as out, self.log(f"{name}.err").open("ab") as err:
+            process = subprocess.Popen(  # noqa: S603 - our own argument list
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
+        self._started.append(process)
+        return process
+
+    def log(self, name: str) -> Path:
+        """The file that a server's stdout goes to."""
+        return self._folder / f"{name}.log"
+
+    def await_answer(
+        self, name: str, process: subprocess.Popen[bytes], port: int, seconds: float = 20.0
+    ) -> None:
+        """Wait until a server gives its first 200."""
+        deadline = time.monotonic() + seconds
+        while not answers(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = self.log(f"{name}.err").read_text(errors="replace")[-2000:]
+                said += self.log(name).read_text(errors="replace")[-2000:]
+                raise BenchError(f"{name} does not answer on port {port}:\n{said}")
+            time.sleep(_POLL_SECONDS)
+
+
+def answers(port: int) -> bool:
+    """Whether GET /v1/models gives 200 now."""
+    request = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as stream:
+        stream.sendall(request)
+        return b" 200 " in stream.recv(64)
+    return False
+
+
+def resident_bytes(process: subprocess.Popen[bytes]) -> int:
+    """VmRSS of a process."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return _kilobytes(status, "VmRSS:") * 1024
+
+
+def settled_resident_bytes(process: subprocess.Popen[bytes]) -> int:
+    """VmRSS once it has not moved for half a second."""
+    previous = resident_bytes(process)
+    for _ in range(20):
+        time.sleep(0.5)
+        current = resident_bytes(process)
+        if current == previous:
+            break
+        previous = current
+    return previous
+
+
+def _kilobytes(status: str, name: str) -> int:
+    for line in status.splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    raise BenchError(f"no {name} in /proc/<pid>/status")

@@ -1,0 +1,108 @@
+"""Who takes part in which work."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench import nginx
+from tests.bench.processes import Processes, free_port, python
+
+OURS = "reprise"
+UPSTREAM = "upstream alone"
+BARE_HIT = "bare aiohttp, hit"
+BARE_PASS = "bare aiohttp, pass"
+NGINX_CACHE = "nginx proxy_cache"
+NGINX_PASS = "nginx proxy_pass"
+
+_CONFIG = "ttl: {exact: 24h}\n"
+_HITS = ("hit_json", "hit_sse")
+_PASSES = ("miss_json", "miss_sse", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A server under measurement."""
+
+    name: str
+    port: int
+    proofs: dict[str, str]
+    """By the name of the work it takes part in: what each answer's head must hold."""
+    log: Path | None = None
+    """A file that grows with every request, to be emptied between rounds."""
+
+
+def start_upstream(processes: Processes) -> int:
+    """Start the scripted upstream and tell its port."""
+    port = free_port()
+    process = processes.start("upstream", python("-m", "tests.bench.upstream", str(port)))
+    processes.await_answer("upstream", process, port)
+    return port
+
+
+def start_ours(
+    processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Spawn our proxy as shipped; tells the process and its port without waiting for it."""
+    config = folder / "reprise.yaml"
+    config.write_text(_CONFIG)
+    port = free_port()
+    command = python(
+        *("-m", "proxy", "serve"),
+        *("--upstream", f"http://127.0.0.1:{upstream_port}"),
+        *("--config", str(config)),
+        *("--listen", f"127.0.0.1:{port}"),
+        *("--admin-listen", f"127.0.0.1:{free_port()}"),
+    )
+    return processes.start(name, command), port
+
+
+def _ours(processes: Processes, folder: Path, upstream_port: int) -> System:
+    process, port = start_ours(processes, folder, upstream_port)
+    processes.await_answer(OURS, process, port)
+    proofs = dict.fromkeys(_HITS, "; hit") | {"miss_json": "fwd=", "miss_sse": "fwd=", "pass": ""}
+    return System(OURS, port, proofs, log=processes.log(OURS))
+
+
+def _bare_hit(processes: Processes) -> System:
+    port = free_port()
+    process = processes.start("bare-hit", python("-m", "tests.bench.bare", "hit", str(port)))
+    processes.await_answer("bare-hit", process, port)
+    return System(BARE_HIT, port, dict.fromkeys(_HITS, ""))
+
+
+def _bare_pass(processes: Processes, upstream_port: int) -> System:
+    port = free_port()
+    upstream = f"http://127.0.0.1:{upstream_port}"
+    process = processes.start(
+        "bare-pass", python("-m", "tests.bench.bare", "pass", str(port), upstream)
+    )
+    processes.await_answer("bare-pass", process, port)
+    return System(BARE_PASS, port, dict.fromkeys(_PASSES, ""))
+
+
+def _nginx(processes: Processes, folder: Path, upstream_port: int, program: str) -> list[System]:
+    pass_port, cache_port = free_port(), free_port()
+    command = nginx.command(
+        program, folder, upstream_port=upstream_port, pass_port=pass_port, cache_port=cache_port
+    )
+    process = processes.start("nginx", command)
+    processes.await_answer("nginx", process, pass_port)
+    return [
+        System(NGINX_CACHE, cache_port, dict.fromkeys(_HITS, "X-Cache: HIT")),
+        System(NGINX_PASS, pass_port, dict.fromkeys(_PASSES, "")),
+    ]
+
+
+def start_all(processes: Processes, folder: Path) -> list[System]:
+    """Start everybody who is installed; ours and its counterpart are neighbours in the order."""
+    upstream_port = start_upstream(processes)
+    started = [
+        _bare_hit(processes),
+        _bare_pass(processes, upstream_port),
+        _ours(processes, folder, upstream_port),
+    ]
+    program = nginx.find()
+    if program is not None:
+        started += _nginx(processes, folder, upstream_port, program)
+    everything = dict.fromkeys((*_HITS, *_PASSES), "")
+    return [*started, System(UPSTREAM, upstream_port, everything)]

@@ -1,0 +1,104 @@
+"""The few things that many tests need. Everything here is real but the clock."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+from proxy.config import Config, load
+from proxy.ports import Clock
+from tests.fakes.clock import FakeClock
+from tests.fakes.llama import running_llama
+from tests.fakes.process import ProxyProcess
+from tests.fakes.upstream import ScriptedUpstream
+
+if TYPE_CHECKING:
+    from proxy.app import App
+
+StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager["App"]]
+"""`async with proxy("ttl: ...", upstream=URL) as app`; the arguments have defaults."""
+Serve: TypeAlias = Callable[..., ProxyProcess]
+"""`async with serve("--upstream", URL) as process`; both listeners take free ports."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _blocking_calls_fail() -> Iterator[None]:
+    """A call of the proxy's own code that blocks the event loop raises."""
+    with blockbuster_ctx("proxy"):
+        yield
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still until the test moves it."""
+    return FakeClock()
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[ScriptedUpstream]:
+    """A server that answers as the test tells it; untouched, every question gets an answer."""
+    async with ScriptedUpstream() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def llama() -> Iterator[str]:
+    """The URL of a real llama.cpp server."""
+    with running_llama() as url:
+        yield url
+
+
+@pytest.fixture
+def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
+    """Start the app in this process, before the scripted upstream unless told otherwise.
+
+    Settings are the YAML of a configuration file. `log` receives the log lines. Several may run
+    at once.
+    """
+    numbers = itertools.count()
+
+    @contextlib.asynccontextmanager
+    async def start(
+        settings: str = "{}",
+        *,
+        upstream: str | None = upstream.url,
+        clock: Clock | None = None,
+        log: list[bytes] | None = None,
+    ) -> AsyncIterator["App"]:
+        file = tmp_path / f"reprise-{next(numbers)}.yaml"
+
+        def configure() -> Config:
+            file.write_text(settings)
+            return load(
+                file, upstream=upstream, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
+            )
+
+        from proxy.app import App
+
+        config = await asyncio.to_thread(configure)
+        lines: list[bytes] = [] if log is None else log
+        app = App(config, write=lines.append, clock=clock)
+        await app.start()
+        try:
+            yield app
+        finally:
+            await app.stop()
+
+    return start
+
+
+@pytest.fixture
+def serve() -> Serve:
+    """The real command, `python -m proxy serve`, as a child process."""
+
+    def start(*arguments: str, environment: dict[str, str] | None = None) -> ProxyProcess:
+        listeners = ("--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+        return ProxyProcess("serve", *listeners, *arguments, environment=environment)
+
+    return start

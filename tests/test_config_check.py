@@ -1,0 +1,233 @@
+"""Every mistake is said, at its place, with a remedy."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from proxy.config_check import check
+from proxy.config_file import ConfigError, parse
+from proxy.config_model import File
+
+UPSTREAM = "upstream: http://x\n"
+
+
+def checked(text: str, given: Mapping[str, str] | None = None, **env: str) -> File:
+    return check(parse(text.encode(), "f.yaml", env), given or {})
+
+
+def mistakes(text: str, given: Mapping[str, str] | None = None, **env: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        checked(text, given, **env)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("ttl: {exakt: 24h}", '2:7: ttl.exakt: unknown key; did you mean "exact"?'),
+        ("listne: x:1", '2:1: listne: unknown key; did you mean "listen"?'),
+        ("jitter: 0.1", '2:1: jitter: unknown key; did you mean "ttl.jitter"?'),
+        ("ttl: {zzz: 1}", "2:7: ttl.zzz: unknown key; known here: exact, jitter, "),
+        ("semantic: {}", "2:1: semantic: unknown key; known here: version, listen, upstream, "),
+        ("persist: {}", "2:1: persist: unknown key"),
+        ("version: 2", "2:10: version: must be 1"),
+        ("version: true", "2:10: version: must be 1"),
+        ("ttl: {exact: 30}", '2:14: ttl.exact: the duration 30 has no unit; write "30s"'),
+        ("ttl: {exact: -1}", "2:14: ttl.exact: a duration cannot be negative"),
+        ("ttl: {exact: none}", '2:14: ttl.exact: "none" is not a duration'),
+        ("ttl: {jitter: 0.6}", "2:15: ttl.jitter: must be at most 0.5"),
+        ("ttl: {jitter: -0.1}", "2:15: ttl.jitter: must be at least 0"),
+        ("ttl: {jitter: high}", "2:15: ttl.jitter: must be a number"),
+        ("ttl: 24h", "2:6: ttl: must be a mapping of keys to values; delete the line"),
+        ("bypass:", "2:8: bypass: must be a mapping of keys to values; delete the line"),
+        ("memory: {max_entries: 0}", "2:23: memory.max_entries: must be at least 1"),
+        ("memory: {max_entries: 1.5}", "2:23: memory.max_entries: must be a whole number"),
+        ("memory: {max_entries: true}", "2:23: memory.max_entries: must be a whole number"),
+        ("memory: {max_bytes: x}", '2:21: memory.max_bytes: "x" is not a size'),
+        ("timeouts: {total: 0}", '2:19: timeouts.total: no time at all lets nothing through; write "none"'),
+        ("tenancy: {scope: all}", '2:18: tenancy.scope: "all" is not a scope'),
+        ("policy: {deterministic_only: yes}", "2:30: policy.deterministic_only: must be true or false"),
+        ("policy: {on_client_gone: stay}", "2:26: policy.on_client_gone: must be 'finish' or 'abort'"),
+        ("policy: {epoch: 5}", "2:17: policy.epoch: must be text; put it in quotes"),
+        ("policy: {masks: ['a', '(']}", "2:23: policy.masks[1]: is not a regular expression"),
+        ("policy: {ignore_fields: [model]}", "2:25: policy.ignore_fields[0]: without model"),
+        ("bypass: {models: gpt-4}", "2:18: bypass.models: must be a list; put it in brackets: [...]"),
+        ("bypass: {keywords: ['']}", "2:20: bypass.keywords[0]: is empty"),
+        ("bypass: {max_temperature: -1}", "2:27: bypass.max_temperature: must be at least 0"),
+        ("bypass: {max_temperature: hot}", "2:27: bypass.max_temperature: must be a number"),
+        ("log: {level: loud}", "2:14: log.level: must be 'debug', 'info', 'warning' or 'error'"),
+        ("listen: 8080", '2:9: listen: "8080" does not name a host and a port'),
+        ("admin: {listen: '127.0.0.1:8080'}", "2:17: admin.listen: is also the address of the other listener"),
+        ("listen: 127.0.0.1:8081", "2:9: listen: is also the address of the other listener"),
+        ("admin: {token: a b}", "2:16: admin.token: has a space"),
+        ("upstreams: [{url: http://y}]", "2:12: upstreams: stands beside upstream; keep one"),
+        ("routes: {}", "2:9: routes: must be a list"),
+        ("routes: [{}]", "2:10: routes[0].match: is missing; add it"),
+        ("routes: [{match: {}}]", "2:18: routes[0].match: matches every request"),
+        ("routes: [{match: {path: ''}}]", "2:18: routes[0].match: matches every request"),
+        ("routes: [{match: {path: v1}}]", '2:25: routes[0].match.path: "v1" never matches a path'),
+        ("routes: [{match: {model: 5}}]", "2:26: routes[0].match.model: must be text"),
+        (
+            "routes: [{match: {header: {a: b, c: d}}}]",
+            "2:27: routes[0].match.header: has 2 names, one is allowed; write a route for each",
+        ),
+        ("routes: [{match: {header: x}}]", "2:27: routes[0].match.header: must be a mapping of names"),
+        ("routes: [{match: {header: {a b: c}}}]", '2:33: routes[0].match.header.a b: "a b" is not'),
+        (
+            "routes: [{match: {model: a}, tenancy: {secret: x}}]",
+            "2:40: routes[0].tenancy.secret: unknown key",
+        ),
+        (
+            "routes: [{match: {model: a}, memory: {}}]",
+            '2:30: routes[0].memory: unknown key; did you mean "memory"?',
+        ),
+        ("ttl: {exact: 1h, exact: 2h}", "2:18: ttl.exact: stands here twice; keep one"),
+    ],
+)  # fmt: skip
+def test_mistake_is_said_at_its_place(text: str, mistake: str) -> None:
+    (found,) = mistakes(UPSTREAM + text)
+    assert found.startswith(f"f.yaml:{mistake}")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("", "f.yaml: upstream: is missing; write "),
+        ("listen: 127.0.0.1:1", "f.yaml:1:1: upstream: is missing; write "),
+        ("upstream:", "f.yaml:1:10: upstream: is missing; write "),
+        ("upstreams: []", "upstream: is missing; write "),
+        ("upstreams: x", "f.yaml:1:12: upstreams: must be a list"),
+        ("upstream: x", "f.yaml:1:11: upstream: a URL begins with http"),
+        ("upstreams: [x]", "f.yaml:1:13: upstreams[0]: must be a mapping"),
+        ("upstreams: [{name: x}]", "f.yaml:1:13: upstreams[0].url: is missing; add it"),
+        ("upstreams: [{url: 'http://a:b@x'}]", "f.yaml:1:19: upstreams[0].url: a URL carries no user"),
+        (
+            "upstreams: [{url: http://x}, {url: http://x/, models: [a]}]",
+            'f.yaml:1:36: upstreams[1].url: "http://x" is the name of an upstream above; give each',
+        ),
+        (
+            "upstreams: [{url: http://x, name: a}, {url: http://y, name: a}]",
+            'f.yaml:1:61: upstreams[1].name: "a" is the name of an upstream above; give each',
+        ),
+        (
+            "upstreams: [{url: http://x, headers: {Authorization: Bearer geheim}}]",
+            "f.yaml:1:54: upstreams[0].headers.Authorization: looks like a secret; write ${NAME}",
+        ),
+        (
+            "upstreams: [{url: http://x, api_key: k, headers: {Authorization: '${T}'}}]",
+            "f.yaml:1:66: upstreams[0].headers.Authorization: stands beside api_key; keep one",
+        ),
+        (
+            "upstreams: [{url: http://x, headers: {x-a: b, X-A: c}}]",
+            "f.yaml:1:52: upstreams[0].headers.X-A: stands here twice; case does not count",
+        ),
+        (
+            "upstreams: [{url: http://x, headers: {Content-Length: 5}}]",
+            "upstreams[0].headers.Content-Length: belongs to the connection",
+        ),
+        ("upstreams: [{url: http://x, headers: x}]", "upstreams[0].headers: must be a mapping of names"),
+        ("[]", "f.yaml:1:1: must be a mapping of keys to values; begin with"),
+        ("upstream", "f.yaml:1:1: must be a mapping of keys to values; begin with"),
+    ],
+)  # fmt: skip
+def test_mistake_in_upstreams_is_said(text: str, mistake: str) -> None:
+    found = mistakes(text, T="x")
+    assert any(mistake in line for line in found)
+    assert not any("geheim" in line for line in found)
+
+
+def test_all_mistakes_are_said_in_the_order_of_the_file() -> None:
+    text = """\
+listen: nowhere
+upstream: http://x?y
+ttl:
+  exakt: 1h
+  jitter: 2
+  jitter: 0.1
+tenancy: {secret: "${NOPE}"}
+routes:
+  - match: {}
+    ttl: {exact: 5}
+  - ttl: {}
+"""
+    places = [line.split(": ")[0:2] for line in mistakes(text)]
+    assert places == [
+        ["f.yaml:1:9", "listen"],
+        ["f.yaml:2:11", "upstream"],
+        ["f.yaml:4:3", "ttl.exakt"],
+        ["f.yaml:5:11", "ttl.jitter"],
+        ["f.yaml:6:3", "ttl.jitter"],
+        ["f.yaml:7:19", "tenancy.secret"],
+        ["f.yaml:9:12", "routes[0].match"],
+        ["f.yaml:10:18", "routes[0].ttl.exact"],
+        ["f.yaml:11:5", "routes[1].match"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("upstream: ${NOPE}", "upstream"),
+        ("upstreams: [{url: 'http://x', api_key: '${NOPE}'}]", "upstreams[0].api_key"),
+        ("upstreams: [{url: '${NOPE}'}]", "upstreams[0].url"),
+    ],
+)
+def test_missing_variable_is_the_only_mistake_of_its_value(text: str, path: str) -> None:
+    (mistake,) = mistakes(text)
+    assert f": {path}: " in mistake
+    assert "not in the environment" in mistake
+
+
+def test_value_from_the_environment_has_the_type_that_is_wanted() -> None:
+    file = checked(
+        """
+upstreams: [{url: "${URL}", api_key: "${KEY}", headers: {x-api-key: "${KEY}"}}]
+memory: {max_entries: "${N}", max_bytes: "${N}"}
+ttl: {jitter: "${SHARE}", exact: "${TIME}"}
+policy: {deterministic_only: "${FLAG}", epoch: "${N}", on_client_gone: "${GONE}"}
+bypass: {max_temperature: "${NO:-null}", tools: "${FLAG}", keywords: ["${N}"]}
+""",
+        URL="http://x",
+        KEY="4711",
+        N="500",
+        SHARE="0.25",
+        TIME="1h",
+        FLAG="true",
+        GONE="abort",
+    )
+    assert file.upstreams[0].api_key == "4711"
+    assert file.upstreams[0].headers == {"x-api-key": "4711"}
+    assert (file.memory.max_entries, file.memory.max_bytes) == (500, 500)
+    assert (file.ttl.jitter, file.ttl.exact) == (0.25, 3600)
+    assert (file.policy.deterministic_only, file.policy.epoch) == (True, "500")
+    assert file.policy.on_client_gone == "abort"
+    assert (file.bypass.max_temperature, file.bypass.keywords) == (None, ("500",))
+
+
+def test_environment_is_checked_like_the_file() -> None:
+    text = UPSTREAM + 'memory: {max_entries: "${N}"}'
+    assert mistakes(text, N="many") == ["f.yaml:2:23: memory.max_entries: must be a whole number"]
+
+
+def test_command_line_stands_in_for_the_file() -> None:
+    given = {"upstream": "http://y", "listen": "h:1", "admin.listen": "h:2"}
+    file = checked("upstreams: [{url: http://x}]\nadmin: {token: t}\n", given)
+    assert (file.upstream, file.upstreams) == ("http://y", ())
+    assert (str(file.listen), str(file.admin.listen), file.admin.token) == ("h:1", "h:2", "t")
+    assert checked("", given).upstream == "http://y"
+
+
+def test_mistakes_of_the_command_line_are_its_own() -> None:
+    given = {"upstream": "y", "listen": "z", "admin.listen": "h:2"}
+    assert [line.split("; ")[0] for line in mistakes("upstream: http://x\nadmin: 5", given)] == [
+        "command line: upstream: a URL begins with http:// or https://",
+        'command line: listen: "z" does not name a host and a port',
+        "f.yaml:2:8: admin: must be a mapping of keys to values",
+    ]
+    given = {"listen": "127.0.0.1:8081"}
+    (mistake,) = mistakes(UPSTREAM, given)
+    assert mistake.startswith("command line: listen: is also the address of the other")
+
+
+def test_listeners_may_both_take_any_port() -> None:
+    assert checked(UPSTREAM + "listen: h:0\nadmin: {listen: 'h:0'}").listen.port == 0
