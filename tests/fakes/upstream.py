@@ -195,7 +195,7 @@ class ScriptedUpstream:
         if not (seen.body.startswith(b"{") and seen.json().get("stream")):
             return json_reply(chat_answer(text))
         wanted = (seen.json().get("stream_options") or {}).get("include_usage")
-        return sse_reply(*chat_stream(text.split(" "), usage=usage() if wanted else None))
+        return sse_reply(*chat_stream([text[:3], text[3:]], usage=usage() if wanted else None))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         seen = Seen(request.method, request.raw_path, tuple(request.raw_headers))

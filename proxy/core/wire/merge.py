@@ -171,17 +171,13 @@ def _merge_lists(values: list[list[Json]], name: str, manner: Manner) -> Json:
     parts = [value for value in values if value]
     if len(parts) < 2:
         return parts[0] if parts else []
-    match manner:
-        case Manner.LISTED:
-            return [item for part in parts for item in part]
-        case Manner.LATEST:
-            return _longest(parts, name)
-        case Manner.STATED:
-            return _same(parts, name)
-        case Manner.SPOKEN:
-            if name in _APPENDED:
-                return [item for part in parts for item in part]
-            return _merge_indexed(parts, name)
+    if manner is Manner.LISTED or (manner is Manner.SPOKEN and name in _APPENDED):
+        return [item for part in parts for item in part]
+    if manner is Manner.LATEST:
+        return _longest(parts, name)
+    if manner is Manner.STATED:
+        return _same(parts, name)
+    return _merge_indexed(parts, name)
 
 
 def _longest(lists: list[list[Json]], name: str) -> Json:

@@ -56,13 +56,10 @@ def test_usage_that_is_null_only_does_not_appear() -> None:
 
 
 def test_members_of_the_chunks_are_the_last_ones_told() -> None:
-    azure = {"id": "", "object": "", "created": 0, "model": "", "prompt_filter_results": [{}]}
-    chunks = [
-        chunk(**azure),
-        OPENING,
-        TEXT | {"created": 1700000002},
-        END | {"created": 1700000003},
-    ]
+    azure: JsonObject = {"id": "", "object": "", "created": 0, "model": ""}
+    azure |= {"choices": [], "prompt_filter_results": [{}]}
+    ends = [END | {"created": 1700000002}, chunk(created=1700000003)]
+    chunks = [azure, OPENING, TEXT, *ends]
     assert document_of(*chunks) == DOCUMENT | {
         "created": 1700000003,
         "prompt_filter_results": [{}],
@@ -134,7 +131,7 @@ def test_a_silent_chunk_after_the_end_is_no_contradiction() -> None:
 
 def test_choices_come_in_the_order_of_their_index() -> None:
     second = delta(1, role="assistant", content="坏", finish_reason="length")
-    document = document_of(chunk(second, *[]), OPENING, TEXT, END)
+    document = document_of(chunk(second), OPENING, TEXT, END)
     assert document is not None
     assert [read(orjson.dumps(one))["finish_reason"] for one in choices_of(document)] == [
         "stop",

@@ -112,6 +112,17 @@ def test_a_byte_order_mark_counts_only_at_the_start() -> None:
     assert [frame.data for frame in frames] == ["a", None]
 
 
+def test_only_the_first_frame_that_arrives_may_have_a_byte_order_mark() -> None:
+    parser = Parser()
+    assert parser.feed(BOM + b"\r") == []
+    assert parser.feed(b"data: a") == [Frame(BOM + b"\r", None)]
+    assert parser.feed(b"\n\n" + BOM + b"data: b\n\n") == [
+        Frame(b"data: a\n\n", "a"),
+        Frame(BOM + b"data: b\n\n", None),
+    ]
+    assert parser.feed(BOM + b"data: c\n\n") == [Frame(BOM + b"data: c\n\n", None)]
+
+
 def test_a_frame_that_ends_with_cr_waits_for_a_line_feed() -> None:
     parser = Parser()
     assert parser.feed(b"data: a\r\n\r") == []

@@ -128,7 +128,7 @@ def test_a_document_is_spread_the_way_a_server_sends_it() -> None:
 @pytest.mark.parametrize("members", [{}, {"text": None}, {"text": ["a"]}])
 def test_a_choice_without_text_is_refused_in_both_directions(members: JsonObject) -> None:
     assert OPERATION.to_stream(answered(**members), include_usage=False) is None
-    end = {"index": 0, "finish_reason": "stop"} | members
+    end: JsonObject = {"index": 0, "finish_reason": "stop", **members}
     assert OPERATION.to_document(frames_of(answered() | {"choices": [end]})) is None
 
 
