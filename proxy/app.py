@@ -75,7 +75,9 @@ class App:
             on_verdict=self.metrics.answer,
         )
         self._upstream = AiohttpUpstream(
-            max_connections=static.max_connections, max_header_bytes=static.max_header_bytes
+            max_connections=static.max_connections,
+            max_header_bytes=static.max_header_bytes,
+            tasks=self._tasks,
         )
         self._fetcher = Fetcher(
             upstream=self._upstream,

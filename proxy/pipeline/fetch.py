@@ -19,6 +19,9 @@ from proxy.tasks import Tasks
 JUDGED_AT_ONCE_BYTES = 16 * 1024
 """A JSON answer up to this size is judged first, so that its head can tell `stored`."""
 
+ENDING_SECONDS = 1.0
+"""How long a stream may take to end after its last event before a repeat shares it live."""
+
 
 class Fetcher:
     """Gets answers from the upstream, once for all who ask the same at the same time."""
@@ -59,17 +62,29 @@ class Fetcher:
         exchange.stored = flight.stored
         return response
 
-    async def wait_for_stream(self, plan: Lookup) -> bool:
-        """Wait for a stream under way that answers a request for JSON too; whether it was stored.
+    async def wait_for_record(self, plan: Lookup) -> bool:
+        """Wait where a stored answer is about to be there; whether it is now.
 
-        The JSON answer could not be had sooner from a call of its own.
+        1. A stream under way answers a request for JSON: that answer could not be had sooner from
+           a call of its own.
+        2. An identical stream has said all, but its connection has not ended yet. The SDKs stop
+           reading at `[DONE]`, and whoever asks again at once shall get a hit.
         """
         flight = self.flights.find_stream(plan)
-        if flight is None or not flight.is_recordable:
+        deadline = None
+        if flight is None:
+            flight = self.flights.find(plan)
+            deadline = ENDING_SECONDS
+            if flight is None or not plan.operation.has_ended(flight.tail()):
+                return False
+        if not flight.is_recordable:
             return False
         reader = flight.attach()  # it counts as a reader: the flight goes on if its client leaves
         try:
-            await flight.recorded.wait()
+            async with asyncio.timeout(deadline):
+                await flight.recorded.wait()
+        except TimeoutError:
+            return False
         finally:
             await reader.aclose()
         return flight.stored is True

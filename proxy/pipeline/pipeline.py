@@ -169,8 +169,13 @@ class Pipeline:
         exchange.detail = "" if miss.reason is MissReason.ABSENT else miss.reason
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
-        may_join = miss.reason is not MissReason.REQUEST
-        if may_join and await self._fetcher.wait_for_stream(plan):
+        # The call under way began before the wish for a fresh answer, or before the refusal.
+        may_join = not (
+            plan.directives.no_cache
+            or miss.reason is MissReason.REQUEST
+            or miss.reason is MissReason.CREDENTIAL
+        )
+        if may_join and await self._fetcher.wait_for_record(plan):
             return await self.handle(request, exchange)
         try:
             response = await self._fetcher.fetch(request, plan, exchange, may_join=may_join)

@@ -41,9 +41,10 @@ async def decode(
         target = _origin_form(target)
     path = target.partition("?")[0]
     body: Body | None = None
-    length: int | None = None
-    if request.body_exists:
-        length = request.content_length
+    length = request.content_length
+    if length == 0:
+        body = b""
+    elif request.body_exists:
         if length is not None and length > limits.max_body_bytes:
             raise too_large(limits)
         await _continue(request)

@@ -1,5 +1,6 @@
 """Stored responses in this process's memory, bounded by bytes and by count (mission C1)."""
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 
@@ -38,6 +39,10 @@ class MemoryStore:
         self._max_bytes = max_bytes
         self._max_entries = max_entries
         self._max_entry_bytes = max_entry_bytes
+        for stored in self.scan():
+            if len(stored.body) > max_entry_bytes:
+                self.delete(stored.key)
+                self._evictions += 1
         self._evict()
 
     def get(self, key: bytes) -> StoredResponse | None:
@@ -79,4 +84,7 @@ class MemoryStore:
 
 def _size(stored: StoredResponse) -> int:
     derived = sum(map(len, stored.derived.values())) if stored.derived else 0
-    return OVERHEAD_BYTES + len(stored.body) + len(stored.head) + derived
+    # The client writes these: none may grow unseen.
+    told = (stored.model, stored.namespace, stored.stream_options, *stored.tags)
+    words = sum(map(sys.getsizeof, told))
+    return OVERHEAD_BYTES + len(stored.body) + len(stored.head) + derived + words

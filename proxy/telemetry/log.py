@@ -4,10 +4,13 @@ Lines are written by a thread of its own with a bounded queue: a full disk or a 
 the pipe never stops a request. What does not fit is counted and told later.
 """
 
+import json
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias
 
 import orjson
@@ -16,7 +19,7 @@ import structlog
 Event: TypeAlias = dict[str, Any]
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_QUEUE_LINES = 65536
+_QUEUE_BYTES = 16 * 1024 * 1024
 _FLUSH_SECONDS = 0.05
 
 
@@ -32,7 +35,9 @@ class LineWriter:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._lock = threading.Lock()  # held for moments only, never while writing
         self._lines: list[bytes] = []
+        self._queued_bytes = 0
         self._dropped = 0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -40,10 +45,12 @@ class LineWriter:
 
     def write(self, line: bytes) -> None:
         """Queue a line; dropped where the queue is full."""
-        if len(self._lines) >= _QUEUE_LINES:
-            self._dropped += 1
-        else:
-            self._lines.append(line)
+        with self._lock:
+            if self._queued_bytes + len(line) > _QUEUE_BYTES:
+                self._dropped += 1
+            else:
+                self._lines.append(line)
+                self._queued_bytes += len(line)
 
     def close(self) -> None:
         """Write what is queued, within a second, and end."""
@@ -56,21 +63,31 @@ class LineWriter:
         self._flush()
 
     def _flush(self) -> None:
-        lines, self._lines = self._lines, []
-        if self._dropped:
+        with self._lock:
+            lines, self._lines = self._lines, []
             dropped, self._dropped = self._dropped, 0
+            self._queued_bytes = 0
+        count = len(lines)
+        if dropped:
             told = {"level": "warning", "event": "log lines dropped", "count": dropped}
             lines.append(orjson.dumps(told))
         if not lines:
             return
-        lines.append(b"")
-        data = b"\n".join(lines)
         try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            self._write_out(b"\n".join([*lines, b""]))
         except OSError:
             # Nobody reads the log any more. Serving goes on.
-            self._dropped += len(lines) - 1
+            with self._lock:
+                self._dropped += count + dropped
+
+    def _write_out(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                # Whoever shares the pipe with us made it non-blocking.
+                select.select((), (self._descriptor,), ())
 
 
 class StructLog:
@@ -98,8 +115,19 @@ class StructLog:
         fields["event"] = event
         fields["level"] = level
         if self._console is not None:
-            fields = structlog.processors.TimeStamper(fmt="iso")(None, level, fields)  # type: ignore[assignment]  # a dict again
-            self._write(str(self._console(None, level, fields)).encode())
+            fields["timestamp"] = datetime.fromtimestamp(self._wall(), UTC).isoformat(
+                " ", "seconds"
+            )
+            line = str(self._console(None, level, fields))
+            self._write(line.encode("utf-8", "backslashreplace"))
             return
         fields["timestamp"] = round(self._wall(), 6)
-        self._write(orjson.dumps(fields, default=str))
+        self._write(_json(fields))
+
+
+def _json(fields: Event) -> bytes:
+    try:
+        return orjson.dumps(fields, default=str)
+    except TypeError:
+        # A client's bytes that are not UTF-8 came as lone surrogates.
+        return json.dumps(fields, default=str).encode("ascii")

@@ -4,6 +4,8 @@ from proxy.core.exchange import Exchange
 from proxy.telemetry.log import Event, Log
 from proxy.telemetry.metrics import Metrics
 
+_MODEL_CHARACTERS = 128
+
 
 class Reporter:
     """Tells of exchanges."""
@@ -27,7 +29,8 @@ class Reporter:
         }
         if exchange.operation:
             fields["operation"] = exchange.operation
-            fields["model"] = exchange.model
+            # The client writes it; a prompt may stand in it.
+            fields["model"] = exchange.model[:_MODEL_CHARACTERS]
             fields["tenant"] = exchange.tenant
         if exchange.level is not None:
             fields["age"] = exchange.age

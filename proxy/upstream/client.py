@@ -1,132 +1,229 @@
-"""The data path's HTTP client: aiohttp's (design 3)."""
+"""The data path's HTTP client: aiohttp's connector and parser without its session.
 
+The connector makes, pools and bounds connections (DNS, happy eyeballs, TLS); the parser is
+aiohttp's llhttp. The session and request objects between them are left out: they rewrite header
+fields and targets that shall pass to the letter, hide whether a connection was used before, and
+cost more than all the rest of a miss.
+"""
+
+import asyncio
 import weakref
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
 
 import aiohttp
-from multidict import CIMultiDict
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import RawResponseMessage, StreamWriter
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
 from yarl import URL
 
-from proxy.core.errors import UpstreamBroken, UpstreamTimeout, UpstreamUnreachable
-from proxy.core.model import Body, Fields, LiveBody
+from proxy.core.errors import ProxyError, UpstreamBroken, UpstreamTimeout, UpstreamUnreachable
+from proxy.core.model import Fields, LiveBody
 from proxy.core.policy import Deadlines
+from proxy.core.wire.headers import render
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
+from proxy.tasks import Tasks
+from proxy.upstream.watchdog import Watchdog
 from proxy.upstream.wire import dial
 
 KEEPALIVE_SECONDS = 4.0
 """Below the five seconds after which uvicorn (vLLM) and llama.cpp close an idle connection."""
-
-_IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
-"""aiohttp itself sends these again on a dead pooled connection."""
-
-_NO_AUTO_FIELDS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-"""Only what the client sent goes on."""
-
-_pooled: ContextVar[list[bool]] = ContextVar("pooled")
-"""Filled by the connector: whether the connection that it gave to this request was used before."""
+MAX_FIELDS = 1024
+_JOINED_BYTES = 64 * 1024
+"""Up to this size head and body go out in one write; above it the body is not copied."""
 
 
-class _Connector(aiohttp.TCPConnector):
-    """Tells the request whether its connection was used before, which aiohttp does not."""
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a URL's connections go."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._used: weakref.WeakSet[object] = weakref.WeakSet()
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Any],
-        timeout: aiohttp.ClientTimeout,
-    ) -> Any:
-        connection = await super().connect(req, traces, timeout)
-        protocol = connection.protocol
-        _pooled.get().append(protocol in self._used)
-        self._used.add(protocol)
-        return connection
+    host: bytes
+    """The value of Host."""
+    template: aiohttp.ClientRequest
+    """Only for the connector, which takes address and TLS from it."""
 
 
 class AiohttpUpstream:
     """Fulfils the Upstream port. One for the process; it survives configuration reloads."""
 
-    def __init__(self, *, max_connections: int, max_header_bytes: int) -> None:
+    def __init__(self, *, max_connections: int, max_header_bytes: int, tasks: Tasks) -> None:
         """Must be made inside a running event loop. `max_connections` is over all upstreams."""
-
-        def session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
-            return aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                max_line_size=max_header_bytes,
-                max_field_size=max_header_bytes,
-                skip_auto_headers=_NO_AUTO_FIELDS,
-            )
-
-        self._pooled = session(
-            _Connector(limit=max_connections, keepalive_timeout=KEEPALIVE_SECONDS)
+        self._loop = asyncio.get_running_loop()
+        self._max_header_bytes = max_header_bytes
+        self._tasks = tasks
+        self._pooled = aiohttp.TCPConnector(
+            limit=max_connections, keepalive_timeout=KEEPALIVE_SECONDS
         )
-        self._fresh = session(_Connector(limit=max_connections, force_close=True))
+        self._fresh = aiohttp.TCPConnector(limit=max_connections, force_close=True)
+        self._origins: dict[str, _Origin] = {}
+        self._used: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
 
     async def close(self) -> None:
         """Close every connection."""
         await self._pooled.close()
         await self._fresh.close()
 
-    async def send(self, request: UpstreamRequest) -> UpstreamReply:
-        """Send and wait for the head. See the port."""
-        session = self._fresh if request.fresh_connection else self._pooled
-        deadlines = request.deadlines
-        pooled: list[bool] = []
-        token = _pooled.set(pooled)
-        try:
-            with _our_errors(pooled, request.method):
-                response = await session.request(
-                    request.method,
-                    _url(request.url),
-                    headers=_headers(request.fields, request.length, request.body),
-                    data=_data(request.body),
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(
-                        total=deadlines.total,
-                        sock_connect=deadlines.connect,
-                        sock_read=deadlines.first_byte,
-                    ),
-                )
-        finally:
-            _pooled.reset(token)
-        connection = response.connection
-        if connection is not None and connection.protocol is not None:
-            connection.protocol.read_timeout = deadlines.between_bytes
-        return _Reply(response)
-
     async def dial(self, url: str, deadlines: Deadlines) -> Wire:
         """Open a raw connection. See the port."""
         return await dial(url, deadlines)
 
+    async def send(self, request: UpstreamRequest) -> UpstreamReply:
+        """Send and wait for the head. See the port."""
+        scheme, _, rest = request.url.partition("://")
+        authority, slash, target = rest.partition("/")
+        origin = self._origin(scheme, authority)
+        connection = await self._connect(origin, request)
+        protocol = connection.protocol
+        assert protocol is not None  # noqa: S101 - set until the connection is released
+        was_used = protocol in self._used
+        self._used.add(protocol)
+        reply = _Reply(connection, protocol, Watchdog(self._loop, request.deadlines))
+        try:
+            protocol.set_response_params(
+                skip_payload=request.method == "HEAD",
+                read_until_eof=True,
+                auto_decompress=False,
+                max_line_size=self._max_header_bytes,
+                max_field_size=self._max_header_bytes,
+                max_headers=MAX_FIELDS,
+            )
+            self._write(request, reply, origin.host, slash + target)
+            await reply.receive_head()
+        except _FOREIGN as error:
+            await reply.aclose()
+            raise _ours(error, may_retry=was_used) from error
+        except BaseException:
+            await reply.aclose()
+            raise
+        return reply
+
+    def _origin(self, scheme: str, authority: str) -> _Origin:
+        name = f"{scheme}://{authority}"
+        origin = self._origins.get(name)
+        if origin is None:
+            template = aiohttp.ClientRequest("GET", URL(name), loop=self._loop)
+            origin = self._origins[name] = _Origin(authority.encode(), template)
+        return origin
+
+    async def _connect(self, origin: _Origin, request: UpstreamRequest) -> Connection:
+        connector = self._fresh if request.fresh_connection else self._pooled
+        deadlines = request.deadlines
+        timeout = aiohttp.ClientTimeout(
+            connect=deadlines.total, sock_connect=deadlines.connect, ceil_threshold=86400
+        )
+        try:
+            return await connector.connect(origin.template, [], timeout)
+        except _FOREIGN as error:
+            raise _ours(error) from error
+
+    def _write(self, request: UpstreamRequest, reply: "_Reply", host: bytes, target: str) -> None:
+        body = request.body
+        length = len(body) if isinstance(body, bytes) else request.length
+        framing = b""
+        if length is not None:
+            framing = b"Content-Length: %d\r\n" % length
+        elif body is not None:
+            framing = b"Transfer-Encoding: chunked\r\n"
+        head = b"%b %b HTTP/1.1\r\nHost: %b\r\n%b%b%b\r\n" % (
+            request.method.encode(),
+            (target or "/").encode("utf-8", "surrogateescape"),
+            host,
+            render(request.fields),
+            framing,
+            b"Connection: close\r\n" if request.fresh_connection else b"",
+        )
+        if body is None:
+            reply.write(head)
+        elif not isinstance(body, bytes):
+            reply.write(head)
+            sending = reply.send_body(body, is_chunked=request.length is None)
+            reply.stop_sending = self._tasks.spawn(sending, "send-body")
+        elif len(body) <= _JOINED_BYTES:
+            reply.write(head + body)
+        else:
+            reply.write(head)
+            reply.write(body)
+
 
 class _Reply:
-    """An answer whose head has arrived; also its own body."""
+    """An answer, from the moment its connection is there; also its own body."""
 
-    __slots__ = ("_content", "_response")
+    __slots__ = (
+        "_connection",
+        "_content",
+        "_protocol",
+        "_watchdog",
+        "fields",
+        "reason",
+        "status",
+        "stop_sending",
+    )
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self._content = response.content
+    def __init__(
+        self, connection: Connection, protocol: ResponseHandler, watchdog: Watchdog
+    ) -> None:
+        self._connection = connection
+        self._protocol = protocol
+        self._watchdog = watchdog
+        self._content: aiohttp.StreamReader = EMPTY_PAYLOAD
+        self.status = 0
+        self.reason = ""
+        self.fields: Fields = ()
+        self.stop_sending: Callable[[], object] | None = None
+        """Ends the task that sends a live request body; None where there is none, or no more."""
 
-    @property
-    def status(self) -> int:
-        return self._response.status
+    def write(self, data: bytes) -> None:
+        """Send a part of the request."""
+        if self._protocol.transport is None:
+            raise aiohttp.ServerDisconnectedError
+        self._protocol.transport.write(data)
 
-    @property
-    def reason(self) -> str:
-        return self._response.reason or ""
+    async def send_body(self, body: LiveBody, *, is_chunked: bool) -> None:
+        """Send a live request body, while the answer may arrive already."""
+        writer = StreamWriter(self._protocol, asyncio.get_running_loop())
+        try:
+            async for piece in body:
+                self.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
+                await writer.drain()
+            if is_chunked:
+                self.write(b"0\r\n\r\n")
+        except (ProxyError, ConnectionError, aiohttp.ClientError):
+            # The body broke off, or nobody takes it: half a request is none.
+            if self._protocol.transport is not None:
+                self._protocol.transport.close()
+        else:
+            self.stop_sending = None
 
-    @property
-    def fields(self) -> Fields:
-        return self._response.raw_headers
+    async def receive_head(self) -> None:
+        """Wait for the head of the final answer."""
+        protocol = self._protocol
+        self._watchdog.start(protocol.set_exception)
+        message, content = await protocol.read()
+        while 100 <= message.code < 200:  # interim answers (RFC 9110 15.2)
+            message, content = await protocol.read()
+        self._watchdog.head_arrived(content.set_exception)
+        self.status = message.code
+        self.reason = message.reason
+        self.fields = message.raw_headers
+        self._content = content
+        content.on_eof(self._release)
+
+    def _release(self) -> None:
+        self._watchdog.stop()
+        if self.stop_sending is None:
+            self._connection.release()
+        else:
+            self._cut()  # answered before the request was sent whole: the connection is of no use
+
+    def _cut(self) -> None:
+        self._watchdog.stop()
+        if self.stop_sending is not None:
+            self.stop_sending()
+            self.stop_sending = None
+        self._connection.close()
 
     @property
     def body(self) -> Self:
@@ -144,60 +241,38 @@ class _Reply:
         return self
 
     async def __anext__(self) -> bytes:
-        with _our_errors():
+        self._watchdog.wait_begins()
+        try:
             piece = await self._content.readany()
+        except _FOREIGN as error:
+            raise _ours(error) from error
+        self._watchdog.wait_ends()
         if not piece:
             raise StopAsyncIteration
         return piece
 
     async def aclose(self) -> None:
-        # Releases by itself at the end of the body; before it, closing cuts the connection.
-        self._response.close()
+        if not self._content.is_eof() or self._content is EMPTY_PAYLOAD:
+            self._cut()
 
 
-@contextmanager
-def _our_errors(pooled: list[bool] | None = None, method: str = "") -> Iterator[None]:
-    """Foreign exceptions become ours. `pooled` is given while no byte of an answer has come."""
-    try:
-        yield
-    except aiohttp.ConnectionTimeoutError as error:
-        raise UpstreamTimeout("The upstream did not accept a connection in time.") from error
-    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-        raise UpstreamUnreachable("No connection to the upstream could be made.") from error
-    except TimeoutError as error:
-        raise UpstreamTimeout("The upstream did not answer in time.") from error
-    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-        may_retry = pooled == [True] and method not in _IDEMPOTENT
-        raise UpstreamBroken(
-            "The upstream closed the connection before it had answered.", may_retry=may_retry
-        ) from error
-    except (aiohttp.ClientError, ConnectionError) as error:
-        raise UpstreamBroken("The upstream's answer broke off or was not HTTP.") from error
+def _ours(error: Exception, *, may_retry: bool = False) -> ProxyError:
+    """A foreign exception as ours. `may_retry`: no byte of an answer has come yet."""
+    match error:
+        case aiohttp.ClientConnectorError() | aiohttp.InvalidURL():
+            return UpstreamUnreachable("No connection to the upstream could be made.")
+        case TimeoutError():
+            return UpstreamTimeout("The upstream did not accept a connection in time.")
+        case aiohttp.ServerDisconnectedError():
+            # With a part of a head it carries that as its message.
+            is_silent = not isinstance(error.message, RawResponseMessage)
+            return UpstreamBroken(_CLOSED, may_retry=may_retry and is_silent)
+        case aiohttp.ClientOSError() | ConnectionError():
+            return UpstreamBroken(_CLOSED, may_retry=may_retry)
+        case _:
+            return UpstreamBroken("The upstream's answer broke off or was not HTTP.")
 
 
-def _url(url: str) -> URL:
-    # The target goes in as the path, so that it stands in the request line to the letter: yarl
-    # would drop an empty query and a fragment.
-    scheme, _, rest = url.partition("://")
-    authority, slash, target = rest.partition("/")
-    return URL.build(scheme=scheme, authority=authority, path=slash + target, encoded=True)
-
-
-def _headers(fields: Fields, length: int | None, body: Body | None) -> CIMultiDict[str]:
-    headers = CIMultiDict(
-        (name.decode("ascii"), value.decode("utf-8", "surrogateescape")) for name, value in fields
-    )
-    if length is not None and body is not None and not isinstance(body, bytes):
-        headers["Content-Length"] = str(length)
-    return headers
-
-
-def _data(body: Body | None) -> bytes | AsyncIterator[bytes] | None:
-    if body is None or isinstance(body, bytes):
-        return body or None
-    return _pieces(body)
-
-
-async def _pieces(body: LiveBody) -> AsyncIterator[bytes]:
-    async for piece in body:
-        yield piece
+_CLOSED = "The upstream closed the connection before it had answered."
+_FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError)
+"""What the connector and the parser raise; TimeoutError and ConnectionError are OSErrors."""

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from proxy.cli import demo
+from proxy.cli import children, demo
 from proxy.cli.demo import QUESTIONS, Question, Reply, Tally
 
 HIT = "reprise; hit; ttl=9; detail=exact"
@@ -20,18 +20,22 @@ def reply(text: str = "seven", cache_status: str = HIT, total: float = 0.002) ->
 
 
 @pytest.mark.parametrize(
-    ("cache_status", "is_hit", "level"),
+    ("cache_status", "is_hit", "is_spared", "level"),
     [
-        (HIT, True, "exact"),
-        ("reprise;hit;detail=semantic", True, "semantic"),
-        ("reprise; hit; ttl=-3", True, "hit"),
-        (MISS, False, "miss"),
-        ("reprise; fwd=bypass; detail=hit", False, "miss"),
-        ("", False, "miss"),
+        (HIT, True, True, "exact"),
+        ("reprise;hit;detail=semantic", True, True, "semantic"),
+        ("reprise; hit; ttl=-3", True, True, "hit"),
+        ("reprise; fwd=miss; fwd-status=200; collapsed", False, True, "shared"),
+        (MISS, False, False, "miss"),
+        ("reprise; fwd=bypass; detail=hit", False, False, "miss"),
+        ("", False, False, "miss"),
     ],
 )
-def test_the_level_is_read_from_cache_status(cache_status: str, is_hit: bool, level: str) -> None:
+def test_the_level_is_read_from_cache_status(
+    cache_status: str, is_hit: bool, is_spared: bool, level: str
+) -> None:
     assert reply(cache_status=cache_status).is_hit is is_hit
+    assert reply(cache_status=cache_status).is_spared is is_spared
     assert reply(cache_status=cache_status).level == level
 
 
@@ -75,14 +79,14 @@ def test_a_question_says_its_parameters() -> None:
 
 
 def test_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "MODEL_PACKAGE", "no_such_package")
+    monkeypatch.setattr(children, "MODEL_PACKAGE", "no_such_package")
     result = CliRunner().invoke(demo.demo, [])
     assert result.exit_code == 2
     assert "make demo" in result.output
 
 
 def test_a_child_that_dies_is_told_with_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "LLAMA_SERVER", "import sys; sys.exit('no such model')")
+    monkeypatch.setattr(children, "LLAMA_SERVER", "import sys; sys.exit('no such model')")
     result = CliRunner().invoke(demo.demo, ["--json"])
     assert result.exit_code == 1
     assert "no such model" in result.output

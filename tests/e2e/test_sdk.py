@@ -78,9 +78,12 @@ async def test_the_second_answer_is_the_first_in_either_shape(real: AsyncOpenAI)
     usage_too = {"stream_options": {"include_usage": True}}
     first, status = await ask_stream(real, **usage_too)
     assert "hit" not in status
-    for again, status in (await ask_stream(real, **usage_too), await ask(real)):
-        assert "; hit;" in status
-        assert again == first
+    # The SDK stops reading at [DONE]: who asks again at once may share the end of the first call.
+    again, status = await ask_stream(real, **usage_too)
+    assert "; hit;" in status or "; collapsed" in status
+    plain, status = await ask(real)
+    assert "; hit;" in status
+    assert first == again == plain
 
 
 async def test_typed_answers_are_parsed_from_the_cache_too(real: AsyncOpenAI) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from proxy.cli.demo import find_model, llama_server
+from proxy.cli.children import find_model, llama_server
 
 ANSWERS_WITHIN = 30.0
 """Seconds until the server must say that it is well."""

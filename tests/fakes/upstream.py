@@ -229,6 +229,8 @@ async def _play(reply: Reply, request: web.BaseRequest) -> web.StreamResponse:
     )
     response.content_length = reply.length
     await response.prepare(request)
+    if request.method == "HEAD":
+        return response
     sent = 0
     for step in reply.steps:
         if isinstance(step, bytes):

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 MAX_NAMESPACE = 256
 MAX_TAGS = 16
 MAX_TAG = 64
+_LIST_ELEMENT = re.compile(r'(?:"[^"]*"|[^,])+')
+_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
+_THRESHOLD = re.compile(r"\s*(?:0?\.\d+|0|1|1\.0+)\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def parse(header: Callable[[str], str | None]) -> Directives:
         flaw = "x-cache-tags"
     elif namespace and len(namespace) > MAX_NAMESPACE:
         flaw = "x-cache-namespace"
-    elif threshold and not re.fullmatch(r"\s*(?:0?\.\d+|0|1|1\.0+)\s*", threshold):
+    elif threshold and not _THRESHOLD.fullmatch(threshold):
         flaw = "x-cache-threshold"
     return Directives(
         no_store="no-store" in wishes,
@@ -67,16 +70,17 @@ def parse(header: Callable[[str], str | None]) -> Directives:
 
 def parse_duration(text: str) -> float | None:
     """Seconds of "90", "90s", "15m", "2h" or "1d"; None for anything else."""
-    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", text)
+    match = _DURATION.fullmatch(text)
     if match is None:
         return None
     return float(match[1]) * {"ms": 0.001, "m": 60, "h": 3600, "d": 86400}.get(match[2], 1)
 
 
 def _cache_control(value: str) -> dict[str, str | None]:
+    # Of a directive that is given twice the first counts (RFC 9111 4.2.1).
     wishes: dict[str, str | None] = {}
-    for part in value.split(","):
-        name, separator, argument = part.strip().partition("=")
+    for element in _LIST_ELEMENT.findall(value):
+        name, separator, argument = element.partition("=")
         wishes.setdefault(name.strip().lower(), argument.strip().strip('"') if separator else None)
     return wishes
 
@@ -86,7 +90,8 @@ def _seconds(wishes: dict[str, str | None], name: str, *, unreadable: float) -> 
     if name not in wishes:
         return None
     argument = wishes[name]
-    return float(argument) if argument and re.fullmatch(r"\d{1,15}", argument) else unreadable
+    is_readable = argument is not None and argument.isascii() and argument.isdigit()
+    return float(argument or 0) if is_readable else unreadable
 
 
 def _max_stale(wishes: dict[str, str | None]) -> float | None:

@@ -7,11 +7,11 @@ from proxy.core.policy import Policy
 def freshness_lifetime(policy: Policy, asked: float | None, chance: float) -> float:
     """The lifetime that a new stored response gets.
 
-    `asked` is the client's x-cache-ttl, which can only shorten it. `chance` in [0, 1) spreads it
-    by the policy's jitter to both sides, so that what was stored together does not end together.
+    `chance` in [0, 1) spreads the policy's by its jitter to both sides, so that what was stored
+    together does not end together. `asked` is the client's x-cache-ttl, which can only shorten it.
     """
-    ttl = policy.ttl if asked is None else min(asked, policy.ttl)
-    return ttl * (1 + policy.ttl_jitter * (2 * chance - 1))
+    lifetime = policy.ttl * (1 + policy.ttl_jitter * (2 * chance - 1))
+    return lifetime if asked is None else min(asked, lifetime)
 
 
 def age(stored: StoredResponse, now: float) -> float:

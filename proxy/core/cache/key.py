@@ -22,8 +22,10 @@ import orjson
 from proxy.core.wire.operation import Json, JsonObject, Question
 
 MAX_DEPTH = 100
-"""Nesting of a body that is keyed; no API's requests come near it."""
+"""Nesting of a body that is keyed; no API's requests come near it. Who walks through a parsed body
+may recurse."""
 _EXACT_INTEGER = 2**53
+_GAP = "\x1a"
 
 
 class UnkeyableBody(ValueError):
@@ -43,7 +45,9 @@ class Key:
 
 def tenant_digest(secret: bytes, credentials: Sequence[str | None]) -> bytes:
     """The caller's identity: HMAC-SHA256 over the values of the credential fields, in order."""
-    return hmac.digest(secret, orjson.dumps(credentials), "sha256")
+    # As ASCII, for a field may hold bytes that are not UTF-8; not normalised, for a credential is
+    # what it is to the byte.
+    return hmac.digest(secret, json.dumps(list(credentials)).encode("ascii"), "sha256")
 
 
 def parse(body: bytes) -> JsonObject:
@@ -58,6 +62,8 @@ def parse(body: bytes) -> JsonObject:
         raise UnkeyableBody(str(error)) from error
     if not isinstance(value, dict):
         raise UnkeyableBody("not an object")
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        _check_depth(value)
     return value
 
 
@@ -93,9 +99,9 @@ def make_key(
 def canonical(value: Json) -> bytes:
     """An injective encoding: sorted names, NFC strings, integral floats as integers.
 
-    Raises UnkeyableBody for nesting beyond MAX_DEPTH and for names that NFC makes equal.
+    Raises UnkeyableBody for names that NFC makes equal.
     """
-    normal = _normalise(value, MAX_DEPTH)
+    normal = _normalise(value)
     try:
         return orjson.dumps(normal, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -105,12 +111,18 @@ def canonical(value: Json) -> bytes:
 
 
 def mask(value: Json, masks: tuple[re.Pattern[str], ...]) -> Json:
-    """The value with everything that a mask matches taken out of its strings."""
+    """The value with everything that a mask matches taken out of its strings.
+
+    Raises UnkeyableBody for text that could be taken for what a mask leaves behind.
+    """
     if not masks:
         return value
     if isinstance(value, str):
+        if _GAP in value:
+            raise UnkeyableBody("a control character in masked text")
         for number, pattern in enumerate(masks):
-            value = pattern.sub(f"\x1a{number}\x1a", value)
+            # Unary, for the masks that follow may look for digits or words.
+            value = pattern.sub(_GAP + "\x1b" * number + _GAP, value)
         return value
     if isinstance(value, list):
         return [mask(item, masks) for item in value]
@@ -124,20 +136,30 @@ def _hash(kind: bytes, *parts: bytes) -> bytes:
     return hashlib.sha256(b"".join((kind, b"\x00", *parts))).digest()
 
 
-def _normalise(value: Json, depth: int) -> Json:
+def _check_depth(value: JsonObject) -> None:
+    level: list[JsonObject | list[Json]] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return
+    raise UnkeyableBody("nested too deep")
+
+
+def _normalise(value: Json) -> Json:
     if type(value) is str:
         return _nfc(value)
     if type(value) is dict:
-        if depth == 0:
-            raise UnkeyableBody("nested too deep")
-        members = {_nfc(name): _normalise(item, depth - 1) for name, item in value.items()}
+        members = {_nfc(name): _normalise(item) for name, item in value.items()}
         if len(members) != len(value):
             raise UnkeyableBody("two names are equal after NFC")
         return members
     if type(value) is list:
-        if depth == 0:
-            raise UnkeyableBody("nested too deep")
-        return [_normalise(item, depth - 1) for item in value]
+        return [_normalise(item) for item in value]
     if type(value) is float and value.is_integer() and abs(value) <= _EXACT_INTEGER:
         return int(value)
     return value

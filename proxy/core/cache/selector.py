@@ -43,6 +43,9 @@ def read(body: Mapping[str, object]) -> Selector:
     for name, value in given.items():
         if not isinstance(value, str) or not value:
             raise ValueError(f"{name} must be a string that is not empty")
+    for name in ("all", "soft"):
+        if not isinstance(body.get(name, False), bool):
+            raise ValueError(f"{name} must be true or false")
     if bool(given) == (body.get("all") is True):
         raise ValueError(f"say either all: true, or one or more of {', '.join(names)}")
     return Selector(**{name: str(value) for name, value in given.items()})

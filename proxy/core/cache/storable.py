@@ -9,7 +9,7 @@ import orjson
 from proxy.core.model import Fields, Shape
 from proxy.core.wire import sse
 from proxy.core.wire.coding import plain
-from proxy.core.wire.headers import connection_options, first
+from proxy.core.wire.headers import combined, connection_options, first
 from proxy.core.wire.operation import Answer, Operation
 
 FINISHED = frozenset({"stop", "tool_calls", "function_call"})
@@ -58,7 +58,7 @@ def shape_of(status: int, fields: Fields, *, is_shared: bool) -> Shape | DoNotSt
     """
     if status != 200:
         return DoNotStore(Unstorable.STATUS)
-    control = (first(fields, b"cache-control") or b"").lower()
+    control = (combined(fields, b"cache-control") or b"").lower()
     if b"no-store" in control or (is_shared and b"private" in control):
         return DoNotStore(Unstorable.NO_STORE)
     if b"content-type" in connection_options(fields):
@@ -75,7 +75,9 @@ def storable(
     operation: Operation, shape: Shape, fields: Fields, body: bytes, *, max_bytes: int
 ) -> Verdict:
     """Whether a body that was received to its clean end is a whole answer."""
-    data = plain(body, first(fields, b"content-encoding"), max_bytes)
+    if len(body) > max_bytes:
+        return DoNotStore(Unstorable.TOO_LARGE)
+    data = plain(body, combined(fields, b"content-encoding"), max_bytes)
     if data is None:
         return DoNotStore(Unstorable.CONTENT_CODING)
     answer = _describe(operation, shape, data)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+import orjson
+
 from proxy.core.wire import payload
 from proxy.core.wire.operation import Answer, Json, JsonObject
 from proxy.core.wire.sse import Frame, is_error
@@ -19,7 +21,7 @@ Speaks = Callable[[JsonObject], bool]
 class Recording:
     """The chunks of a recorded stream, and how it went."""
 
-    chunks: tuple[JsonObject, ...]
+    chunks: Sequence[JsonObject]
     has_error: bool
     """An error frame, or one that a client could not read."""
     is_terminated: bool
@@ -29,7 +31,9 @@ def read_recording(
     frames: Sequence[Frame], load: Callable[[str], Json] = payload.read
 ) -> Recording:
     """Read the chunks of a stream. What follows `[DONE]`, comments apart, counts as an error."""
-    chunks: list[JsonObject] = []
+    if load is payload.read and (chunks := _read_plain(frames)) is not None:
+        return Recording(chunks, any(map(reports_error, chunks)), is_terminated=True)
+    chunks = []
     has_error = any(map(is_error, frames))
     is_terminated = False
     for data in (frame.data for frame in frames if frame.data is not None):
@@ -43,14 +47,41 @@ def read_recording(
                 has_error = True
             if chunk is not None:
                 chunks.append(chunk)
-    return Recording(tuple(chunks), has_error, is_terminated)
+    return Recording(chunks, has_error, is_terminated)
+
+
+def _read_plain(frames: Sequence[Frame]) -> list[JsonObject] | None:
+    """The chunks of a stream that has nothing but objects and a last `[DONE]`, read at one go.
+
+    Most streams are so, and a reader call for each chunk would take three times as long.
+    """
+    if not frames or frames[-1].data != "[DONE]":
+        return None
+    texts: list[str] = []
+    for frame in frames:
+        text = frame.data
+        if text is None or frame.event is not None or not frame.raw.startswith(b"data: "):
+            return None
+        texts.append(text)
+    texts.pop()
+    try:
+        chunks = orjson.loads(f"[{','.join(texts)}]")
+    except ValueError:
+        return None
+    is_plain = len(chunks) == len(texts) and all(type(chunk) is dict for chunk in chunks)
+    return chunks if is_plain else None
 
 
 def reports_error(document: JsonObject) -> bool:
     """Say whether a document or chunk carries an error, of its own or in a choice."""
     if document.get("error") is not None or document.get("object") == "error":
         return True
-    return any(choice.get("error") is not None for choice in objects_of(document.get("choices")))
+    choices = document.get("choices")
+    if isinstance(choices, list):
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("error") is not None:
+                return True
+    return False
 
 
 def objects_of(value: Json) -> list[JsonObject]:
@@ -96,14 +127,18 @@ class _Tally:
 
 def _tally(documents: Iterable[JsonObject], speaks: Speaks) -> _Tally:
     tally = _Tally({}, {})
+    spoken = tally.spoken
     for document in documents:
         choices = document.get("choices")
-        for position, choice in enumerate(choices if isinstance(choices, list) else ()):
+        if not isinstance(choices, list):
+            continue
+        for position, choice in enumerate(choices):
             index = choice.get("index", position) if isinstance(choice, dict) else None
             if not isinstance(choice, dict) or not _is_index(index):
                 tally.is_odd = True
                 continue
-            tally.spoken[index] = tally.spoken.get(index, False) or speaks(choice)
+            if not spoken.get(index):
+                spoken[index] = speaks(choice)
             reason = choice.get("finish_reason")
             if reason and isinstance(reason, str):
                 tally.reasons.setdefault(index, set()).add(reason)

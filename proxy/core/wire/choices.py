@@ -70,6 +70,10 @@ class ChoicesOperation:
         """Say what a recorded stream tells of itself."""
         return answer.describe_recording(answer.read_recording(frames), self.form.speaks)
 
+    def has_ended(self, tail: bytes) -> bool:
+        """Say whether the stream's last event was `[DONE]`."""
+        return tail.rstrip().endswith((b"data: [DONE]", b"data:[DONE]"))
+
     def to_document(self, frames: Sequence[Frame]) -> bytes | None:
         """Merge a complete stream into the JSON answer; None where that would lose anything."""
         try:

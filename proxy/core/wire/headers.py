@@ -21,6 +21,7 @@ HOP_BY_HOP = frozenset(
 
 _FRAMING = HOP_BY_HOP | {b"content-length"}
 _NOT_FORWARDED = _FRAMING | {b"host", b"expect"}
+_NOT_UPGRADED = frozenset({b"host", b"proxy-authorization", b"proxy-connection"})
 
 STORED = frozenset(
     {
@@ -43,19 +44,13 @@ def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
     `replaced` takes the place of fields of the same name. Host, Expect and framing are made anew.
     """
     unwanted = _NOT_FORWARDED | connection_options(fields) | {n.lower() for n, _ in replaced}
-    kept = [
-        field
-        for field in fields
-        if (name := field[0].lower()) not in unwanted and not name.startswith(b"x-cache-")
-    ]
-    kept.extend(replaced)
-    return tuple(kept)
+    return _without(fields, unwanted, replaced)
 
 
 def upgrading(fields: Fields, replaced: Fields = ()) -> Fields:
-    """A request's fields where upgrading the connection is its point: only Host is left out."""
-    unwanted = {b"host"} | {name.lower() for name, _ in replaced}
-    return (*(field for field in fields if field[0].lower() not in unwanted), *replaced)
+    """A request's fields where upgrading the connection is its point: Upgrade goes on."""
+    unwanted = _NOT_UPGRADED | {name.lower() for name, _ in replaced}
+    return _without(fields, unwanted, replaced)
 
 
 def relayed(fields: Fields) -> bytes:
@@ -75,10 +70,11 @@ def stored(fields: Fields) -> Fields:
 def connection_options(fields: Fields) -> frozenset[bytes]:
     """The names, in lower case, that the message's own Connection field declares hop-by-hop."""
     return frozenset(
-        option.strip().lower()
+        stripped.lower()
         for name, value in fields
         if name.lower() == b"connection"
         for option in value.split(b",")
+        if (stripped := option.strip())
     )
 
 
@@ -87,6 +83,21 @@ def first(fields: Fields, name: bytes) -> bytes | None:
     return next((value for field, value in fields if field.lower() == name), None)
 
 
+def combined(fields: Fields, name: bytes) -> bytes | None:
+    """The values of all fields of a (lower-case) name as one list (RFC 9110 5.3)."""
+    values = [value for field, value in fields if field.lower() == name]
+    return b", ".join(values) if values else None
+
+
 def render(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Field lines, each ended by CRLF."""
     return b"".join([b"%b: %b\r\n" % field for field in fields])
+
+
+def _without(fields: Fields, unwanted: frozenset[bytes], replaced: Fields) -> Fields:
+    kept = [
+        field
+        for field in fields
+        if (name := field[0].lower()) not in unwanted and not name.startswith(b"x-cache-")
+    ]
+    return (*kept, *replaced)

@@ -85,6 +85,9 @@ class Operation(Protocol):
     def describe_stream(self, frames: Sequence[Frame]) -> Answer:
         """Say what a recorded stream tells of itself. Never raises on odd structure."""
 
+    def has_ended(self, tail: bytes) -> bool:
+        """Say whether a stream whose last bytes are `tail` has said all that it will."""
+
     def to_document(self, frames: Sequence[Frame]) -> bytes | None:
         """Merge a complete stream into the JSON answer; None where that would lose anything."""
 

@@ -5,7 +5,7 @@ How the input was split into pieces makes no difference to the frames.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -20,8 +20,7 @@ _BOUNDARIES = (b"\n\n", b"\r\r", b"\n\r", b"\n\r\n", b"\r\r\n")
 _ERROR_FIELD = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])error[:\r\n]")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One event of a stream, with the bytes that made it.
 
     The `raw` of all frames of a stream joined gives the stream's bytes again.
@@ -74,6 +73,10 @@ class Parser:
 
 def split(body: bytes) -> tuple[list[Frame], bytes]:
     """Cut a whole stream into its frames and the incomplete rest after the last blank line."""
+    if b"\r" not in body and b"\n\n\n" not in body and not body.startswith((b"\n", _BOM)):
+        # As nearly every server sends it: then a blank line is just two line feeds.
+        *pieces, rest = body.split(b"\n\n")
+        return [_parse(piece + b"\n\n", piece) for piece in pieces], rest
     return _cut(body, is_first=True, is_last=True)
 
 
@@ -126,7 +129,7 @@ def _cut(body: bytes, *, is_first: bool, is_last: bool) -> tuple[list[Frame], by
 def _parse(raw: bytes, fields: bytes) -> Frame:
     """Read the fields of a frame, which are its bytes without BOM and blank line."""
     if fields.startswith(b"data: ") and b"\n" not in fields and b"\r" not in fields:
-        return Frame(raw, fields[6:].decode("utf-8", "surrogateescape"))
+        return Frame(raw, fields[6:].decode("utf-8", "surrogateescape"), None)
     data: list[bytes] = []
     event = b""
     for line in fields.splitlines():
