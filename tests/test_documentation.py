@@ -8,9 +8,10 @@ import pytest
 
 from proxy import __version__
 from proxy.core.cache.outcome import MissReason
-from proxy.core.classify import CREDENTIAL_FIELDS, VARIANT_FIELDS, BypassReason
+from proxy.core.classify import BypassReason
 from proxy.core.errors import ProxyError
 from proxy.core.exchange import Fwd
+from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS
 from proxy.core.wire.headers import STORED
 from proxy.core.wire.operation import discover
 

@@ -3,65 +3,20 @@
 import fnmatch
 import functools
 import hashlib
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
-from proxy.core.cache import directives as cache_directives
 from proxy.core.cache.directives import Directives
 from proxy.core.cache.key import Key, UnkeyableBody, canonical, make_key, parse, tenant_digest
 from proxy.core.exchange import Fwd
+from proxy.core.head import Head, read_head
 from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Policy, Pool, Rules, ScopeKind
+from proxy.core.text import has_media, keywords, user_text
 from proxy.core.wire import payload
-from proxy.core.wire.headers import connection_options
-from proxy.core.wire.operation import Json, JsonObject, Operation, Question
-
-CREDENTIAL_FIELDS = (
-    "Authorization",
-    "api-key",
-    "apikey",
-    "x-api-key",
-    "x-auth-token",
-    "x-goog-api-key",
-    "Ocp-Apim-Subscription-Key",
-    "Cookie",
-)
-"""Fields by which upstreams know a caller: all of them tell tenants apart."""
-
-VARIANT_FIELDS = (
-    "OpenAI-Organization",
-    "OpenAI-Project",
-    "OpenAI-Beta",
-    "anthropic-version",
-    "anthropic-beta",
-    "Origin",
-)
-"""Fields that may change an answer (or, Origin, the fields around it) and so count in the key."""
-
-DECIDING_FIELDS = frozenset(
-    name.lower().encode()
-    for name in (
-        *CREDENTIAL_FIELDS,
-        *VARIANT_FIELDS,
-        "Cache-Control",
-        "x-cache-namespace",
-        "x-cache-ttl",
-        "x-cache-tags",
-        "x-cache-threshold",
-        "Content-Type",
-        "Content-Encoding",
-        "Accept-Encoding",
-        "Connection",
-    )
-)
-"""All request fields (lower case) that a plan depends on, besides those that the rules name."""
-
-_LETTER = r"[^\W\u0530-\u1dff\u2000-\U0010ffff]"
-"""A word character of a script with blanks between words: Latin, Greek, Cyrillic; digits."""
+from proxy.core.wire.operation import JsonObject, Operation, Question
 
 
 class BypassReason(StrEnum):
@@ -139,11 +94,16 @@ def find_operation(path: str, operations: Sequence[Operation]) -> Operation | No
 
 
 def classify(
-    request: Request, rules: Rules, operations: Sequence[Operation], secret: bytes
+    request: Request,
+    rules: Rules,
+    operations: Sequence[Operation],
+    secret: bytes,
+    head: Head | None = None,
 ) -> Plan:
     """Decide by the head and, for an operation, the whole body of a request.
 
-    `request.body` must be bytes for an operation that is to be looked up.
+    `request.body` must be bytes for an operation that is to be looked up. `head` is what
+    `read_head` says of the request, where that is known already.
     """
     operation = find_operation(request.path, operations)
     if operation is None or request.method != "POST":
@@ -153,17 +113,17 @@ def classify(
         model = _peek_model(request.body, rules)
         policy = rules.policy_for(request.path, model, request.header)
         return Bypass(reason, fwd, policy, rules.pool_for(model), model=model)
-    wishes = cache_directives.parse(request.header)
-    body, refusal = _read(request)
+    head = head or read_head(request, secret)
+    body, refusal = _read(request, head)
     question = operation.read(body) if body is not None else None
     model = question.model if question is not None else _peek_model(request.body, rules)
     policy = rules.policy_for(request.path, model, request.header)
     pool = rules.pool_for(model)
     if refusal is None:
-        refusal = _refusal(request, wishes, policy, body or {}, question)
+        refusal = _refusal(head, policy, body or {}, question)
     if refusal is None and body is not None and question is not None:
         try:
-            return _lookup(request, operation, body, question, wishes, policy, pool, secret)
+            return _lookup(request, head, operation, body, question, policy, pool, secret)
         except UnkeyableBody:
             refusal = BypassReason.BODY
     return Bypass(
@@ -173,22 +133,16 @@ def classify(
         pool,
         operation=operation.name,
         model=model,
-        only_if_cached=wishes.only_if_cached,
+        only_if_cached=head.wishes.only_if_cached,
     )
 
 
-def caller_digest(request: Request, secret: bytes) -> bytes:
-    """Who is asking: a keyed digest of every field that carries a credential."""
-    return tenant_digest(secret, [request.header(name) for name in CREDENTIAL_FIELDS])
-
-
-def _read(request: Request) -> tuple[JsonObject | None, BypassReason | None]:
+def _read(request: Request, head: Head) -> tuple[JsonObject | None, BypassReason | None]:
     if not isinstance(request.body, bytes):
         return None, BypassReason.TOO_LARGE
-    media_type = (request.header("Content-Type") or "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
+    if head.media_type != "application/json":
         return None, BypassReason.CONTENT_TYPE
-    if request.header("Content-Encoding"):
+    if head.is_coded:
         return None, BypassReason.CONTENT_CODING
     try:
         return parse(request.body), None
@@ -197,20 +151,15 @@ def _read(request: Request) -> tuple[JsonObject | None, BypassReason | None]:
 
 
 def _refusal(
-    request: Request,
-    wishes: Directives,
-    policy: Policy,
-    body: JsonObject,
-    question: Question | None,
+    head: Head, policy: Policy, body: JsonObject, question: Question | None
 ) -> BypassReason | None:
-    if wishes.no_store:
+    if head.wishes.no_store:
         return BypassReason.NO_STORE
-    if wishes.flaw is not None:
+    if head.wishes.flaw is not None:
         return BypassReason.FIELD_VALUE
     if question is None:
         return BypassReason.FORM
-    dropped = connection_options(request.fields)
-    if not DECIDING_FIELDS.isdisjoint(dropped) or policy.scope_header.lower().encode() in dropped:
+    if head.dropped and not head.keeps(policy.scope_header):
         return BypassReason.CONNECTION
     if policy.deterministic_only and _temperature(body) != 0:
         return BypassReason.NOT_DETERMINISTIC
@@ -228,11 +177,11 @@ def _rule(rules: BypassRules, body: JsonObject, question: Question) -> BypassRea
         return BypassReason.RULE_TEMPERATURE
     if rules.tools and (body.get("tools") or body.get("functions")):
         return BypassReason.RULE_TOOLS
-    if rules.media and any(_has_media(item) for item in (*question.history, question.last)):
+    if rules.media and has_media(question):
         return BypassReason.RULE_MEDIA
     if rules.keywords or rules.patterns:
-        text = _user_text(question)
-        if rules.keywords and _keywords(rules.keywords).search(text):
+        text = user_text(question)
+        if rules.keywords and keywords(rules.keywords).search(text):
             return BypassReason.RULE_KEYWORD
         if any(pattern.search(text) for pattern in rules.patterns):
             return BypassReason.RULE_PATTERN
@@ -246,96 +195,53 @@ def _temperature(body: JsonObject) -> float | None:
     return value
 
 
-def _user_text(question: Question) -> str:
-    said = (
-        message
-        for message in (question.last, *reversed(question.history))
-        if isinstance(message, dict) and message.get("role") == "user"
-    )
-    return _nfc("\n".join(texts(next(said, question.last))))
-
-
-def texts(message: Json) -> Iterator[str]:
-    """The text of a message, or of a prompt: its strings and its text parts."""
-    if isinstance(message, str):
-        yield message
-    elif isinstance(message, list):
-        for part in message:
-            yield from texts(part)
-    elif isinstance(message, dict):
-        for member in ("content", "text"):
-            yield from texts(message.get(member))
-
-
-def _has_media(message: Json) -> bool:
-    content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and part.get("type") not in ("text", "refusal") for part in content
-    )
-
-
-@functools.lru_cache(maxsize=64)
-def _keywords(words: tuple[str, ...]) -> re.Pattern[str]:
-    # Other scripts have no blanks between words, and none between theirs and a Latin one.
-    return re.compile("|".join(_whole(_nfc(word)) for word in words), re.IGNORECASE)
-
-
-def _whole(word: str) -> str:
-    before = rf"(?<!{_LETTER})" if re.match(_LETTER, word[0]) else ""
-    after = rf"(?!{_LETTER})" if re.match(_LETTER, word[-1]) else ""
-    return before + re.escape(word) + after
-
-
-def _nfc(text: str) -> str:
-    # As the key has it, so that no other spelling gets round a rule.
-    return unicodedata.normalize("NFC", text)
-
-
 def _lookup(
     request: Request,
+    head: Head,
     operation: Operation,
     body: JsonObject,
     question: Question,
-    wishes: Directives,
     policy: Policy,
     pool: Pool,
     secret: bytes,
 ) -> Lookup:
-    caller = caller_digest(request, secret)
-    tenant = _tenant(request, policy, caller, secret)
-    left_out = operation.input_fields | operation.ignored_fields | policy.ignore_fields
+    tenant = _tenant(request, policy, head.caller, secret)
+    left_out = _left_out(operation.input_fields, operation.ignored_fields, policy.ignore_fields)
     key = make_key(
         tenant=tenant,
-        namespace=wishes.namespace,
+        namespace=head.wishes.namespace,
         operation=operation.name,
         pool=pool.name,
         target=request.target,
-        variant=[request.header(name) for name in VARIANT_FIELDS],
+        variant=head.variant,
         epoch=policy.epoch,
-        settings={name: value for name, value in body.items() if name not in left_out},
+        settings={name: body[name] for name in body if name not in left_out},
         question=question,
         masks=policy.masks,
     )
     stream_options = canonical(dict(question.stream_options)) if question.stream_options else b""
-    shape = Shape.SSE if question.stream else Shape.JSON
-    coding = (request.header("Accept-Encoding") or "").encode("utf-8", "surrogateescape")
-    answer = hashlib.sha256(b"".join((key.exact, caller, coding))).digest()
-    flight = hashlib.sha256(b"".join((answer, shape.value.encode(), stream_options))).digest()
+    answer = hashlib.sha256(key.exact + head.caller + head.coding).digest()
     return Lookup(
         operation=operation,
         key=key,
-        flight=flight,
-        caller=caller,
+        # Both parts before the options are of fixed length.
+        flight=answer + (b"S" if question.stream else b"J") + stream_options,
+        caller=head.caller,
         tenant=tenant,
         answer=answer,
         model=question.model,
-        shape=shape,
+        shape=Shape.SSE if question.stream else Shape.JSON,
         include_usage=question.include_usage,
         stream_options=stream_options,
-        directives=wishes,
+        directives=head.wishes,
         policy=policy,
         pool=pool,
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _left_out(*names: frozenset[str]) -> frozenset[str]:
+    return frozenset().union(*names)
 
 
 def _tenant(request: Request, policy: Policy, caller: bytes, secret: bytes) -> bytes:

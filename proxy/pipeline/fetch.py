@@ -1,6 +1,7 @@
 """A miss: join the flight that is under way for it, or begin one that is recorded at its end."""
 
 import asyncio
+from collections.abc import Mapping
 
 from proxy.core.cache.storable import DoNotStore, Unstorable, shape_of
 from proxy.core.classify import Lookup
@@ -8,12 +9,13 @@ from proxy.core.errors import ProxyError, UpstreamBroken
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request, Response, Shape
 from proxy.core.policy import OnClientGone, ScopeKind
+from proxy.core.wire.headers import by_name
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.collapse import Flight
 from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
 from proxy.pipeline.record import Recorder
-from proxy.ports import Upstream, UpstreamReply
+from proxy.ports import Upstream
 from proxy.tasks import Tasks
 
 JUDGED_AT_ONCE_BYTES = 16 * 1024
@@ -119,10 +121,11 @@ class Fetcher:
         reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
         try:
             self._acceptance.learn(plan.caller, reply.status)
-            shape = self._shape(plan, reply)
+            values = by_name(reply.fields)
+            shape = self._shape(plan, reply.status, values)
             if isinstance(shape, DoNotStore):
                 self._give_up(flight, plan, shape)
-            flight.begin(response_of(reply))
+            flight.begin(response_of(reply, values))
             async for piece in reply.body:
                 await flight.append(piece)
                 if flight.is_recordable and not flight.is_whole:
@@ -131,9 +134,9 @@ class Fetcher:
                     raise UpstreamBroken("Nobody wants the rest of this answer.")
         finally:
             await reply.body.aclose()
-        await self._end(flight, plan, reply)
+        await self._end(flight, plan, values)
 
-    async def _end(self, flight: Flight, plan: Lookup, reply: UpstreamReply) -> None:
+    async def _end(self, flight: Flight, plan: Lookup, values: Mapping[bytes, bytes]) -> None:
         if not flight.is_recordable:
             flight.finish()
             return
@@ -141,12 +144,14 @@ class Fetcher:
         if plan.shape is Shape.SSE or len(body) > JUDGED_AT_ONCE_BYTES:
             flight.finish()
             await asyncio.sleep(0)  # the readers get their bytes first
-        flight.stored = await self._recorder.record(plan, plan.shape, reply.fields, body)
+        flight.stored = await self._recorder.record(plan, values, body)
         flight.finish()
 
-    def _shape(self, plan: Lookup, reply: UpstreamReply) -> Shape | DoNotStore:
+    def _shape(
+        self, plan: Lookup, status: int, values: Mapping[bytes, bytes]
+    ) -> Shape | DoNotStore:
         is_shared = plan.policy.scope is not ScopeKind.CREDENTIAL
-        shape = shape_of(reply.status, reply.fields, is_shared=is_shared)
+        shape = shape_of(status, values, is_shared=is_shared)
         if isinstance(shape, Shape) and shape is not plan.shape:
             return DoNotStore(Unstorable.CONTENT_TYPE)  # not what was asked for: left alone
         return shape

@@ -1,5 +1,6 @@
 """A request on its way to the upstream: what is sent, the retry rule, and how a flight is fed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from proxy.core.errors import UpstreamError
@@ -19,14 +20,19 @@ def _replaced(pool: Pool) -> Fields:
 
 
 def upgrade_head(request: Request, pool: Pool) -> bytes:
-    """The head of a request to upgrade: here Connection and Upgrade go on."""
+    """The head of a request to upgrade: here Upgrade goes on.
+
+    An upstream that refuses shall close, so that what the client says next does not reach it past
+    us.
+    """
     authority, slash, prefix = pool.url.partition("://")[2].partition("/")
     target = slash + prefix + request.target
+    replaced = (*_replaced(pool), (b"Connection", b"Upgrade, close"))
     return (
         f"{request.method} {target} HTTP/1.1\r\nHost: {authority}\r\n".encode(
             "utf-8", "surrogateescape"
         )
-        + headers.render(headers.upgrading(request.fields, _replaced(pool)))
+        + headers.render(headers.upgrading(request.fields, replaced))
         + b"\r\n"
     )
 
@@ -60,16 +66,14 @@ async def forward(
     return reply
 
 
-def response_of(reply: UpstreamReply) -> Response:
-    """The upstream's answer as it goes to the client."""
-    fields = reply.fields
-    length = headers.first(fields, b"content-length")
-    content_type = headers.first(fields, b"content-type") or b""
+def response_of(reply: UpstreamReply, values: Mapping[bytes, bytes]) -> Response:
+    """The upstream's answer as it goes to the client; `values` are its fields by name."""
+    length = values.get(b"content-length")
     return Response(
         status=reply.status,
         reason=reply.reason.encode("utf-8", "surrogateescape"),
-        head=headers.relayed(fields),
+        head=headers.relayed(reply.fields, values),
         body=reply.body,
         length=int(length) if length is not None and length.isdigit() else None,
-        is_event_stream=content_type.lower().startswith(EVENT_STREAM),
+        is_event_stream=values.get(b"content-type", b"").lower().startswith(EVENT_STREAM),
     )

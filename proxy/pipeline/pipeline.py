@@ -13,18 +13,18 @@ from proxy.core.cache.freshness import age, remaining
 from proxy.core.cache.outcome import Hit, Miss, MissReason, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import (
-    DECIDING_FIELDS,
     Bypass,
     BypassReason,
     Lookup,
     Plan,
-    caller_digest,
     classify,
 )
 from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
 from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules, ScopeKind
+from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.fetch import Fetcher
@@ -73,6 +73,7 @@ class Pipeline:
         )
         self._memo: dict[bytes, Lookup] = {}
         self._older_memo: dict[bytes, Lookup] = {}
+        self._heads: dict[bytes, Head] = {}
 
     async def handle(self, request: Request, exchange: Exchange) -> Response:
         """Answer a request. What happens on the way is noted in the exchange.
@@ -129,12 +130,22 @@ class Pipeline:
             if field[0].lower() in deciding:
                 parts += field
         # Field names and values hold no NUL, so that the body cannot be taken for one.
-        parts += (b"", body)
-        fingerprint = hashlib.sha256(b"\x00".join(parts)).digest()
+        fingerprint = hashlib.sha256(b"\x00".join((*parts, b"", body))).digest()
         plan = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
         if plan is not None:
             return plan, fingerprint
-        return classify(request, self.rules, self._operations, self._secret), fingerprint
+        head = self._head(request, hashlib.sha256(b"\x00".join(parts)).digest())
+        return classify(request, self.rules, self._operations, self._secret, head), fingerprint
+
+    def _head(self, request: Request, digest: bytes) -> Head:
+        # The heads of one client's requests are alike: read once.
+        head = self._heads.get(digest)
+        if head is None:
+            head = read_head(request, self._secret)
+            if len(self._heads) >= MEMO_ENTRIES:
+                self._heads.clear()
+            self._heads[digest] = head
+        return head
 
     def _remember(self, fingerprint: bytes, plan: Lookup) -> None:
         if fingerprint and fingerprint not in self._memo:
@@ -152,7 +163,7 @@ class Pipeline:
         reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
         if reply.status == 401:
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
-        return response_of(reply)
+        return response_of(reply, by_name(reply.fields))
 
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange

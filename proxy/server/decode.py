@@ -1,11 +1,12 @@
 """An aiohttp request as ours, within the limits."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import urlsplit
 
 from aiohttp import StreamReader, web
+from aiohttp.http import HttpVersion11
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 from multidict import CIMultiDictProxy
@@ -14,6 +15,8 @@ from proxy.core.classify import find_operation
 from proxy.core.errors import BadRequest, ProxyError, RequestTooLarge
 from proxy.core.model import Body, Request
 from proxy.core.wire.operation import Operation
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)")
 
 SMALL_BODY_BYTES = 64 * 1024
 """Sized bodies up to this are read before they are forwarded, so that they can be sent twice."""
@@ -142,14 +145,21 @@ async def _gather(request: web.BaseRequest, length: int | None, bound: int, limi
         return ClientBody(request, b"", limits)
     content = request.content
     if content.is_eof() and content.exception() is None:
-        return content.read_nowait()
+        data = content.read_nowait()
+    else:
+        data = await _read_beyond(content, bound)
+    if len(data) > limits.max_body_bytes:
+        raise too_large(limits)
+    return data if len(data) <= bound else ClientBody(request, data, limits)
+
+
+async def _read_beyond(content: StreamReader, bound: int) -> bytes:
+    """Read to the end, or until it is more than `bound`."""
     pieces: list[bytes] = []
     count = 0
-    while piece := await _read(content):
+    while count <= bound and (piece := await _read(content)):
         pieces.append(piece)
         count += len(piece)
-        if count > bound:
-            return ClientBody(request, b"".join(pieces), limits)
     return b"".join(pieces)
 
 
@@ -161,14 +171,16 @@ async def _read(content: StreamReader) -> bytes:
 
 
 async def _continue(request: web.BaseRequest) -> None:
-    # RFC 9110 10.1.1: whoever reads the body sends the interim answer.
-    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
+    # RFC 9110 10.1.1: whoever reads the body sends the interim answer, and none to HTTP/1.0.
+    expects = request.headers.get("Expect", "").lower() == "100-continue"
+    if expects and request.version >= HttpVersion11 and request.transport:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 def _origin_form(target: str) -> str:
     # RFC 9112 3.2.2: a client that takes us for a forward proxy sends the absolute form.
-    if "://" not in target:
-        return "/" + target if target != "*" else target
-    parts = urlsplit(target)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is None:
+        raise BadRequest("The request target is neither a path nor a URL.")
+    path = absolute[1]
+    return path if path.startswith("/") else "/" + path

@@ -62,6 +62,8 @@ class Handler:
             return _SENT[await self._answer(raw, exchange)]
         except (ConnectionError, TimeoutError):
             exchange.client_gone = True
+            if raw.transport is not None:
+                raw.transport.abort()  # closing would wait for ever until it takes the rest
             return _SENT[False]
         except asyncio.CancelledError:
             exchange.client_gone = True

@@ -15,7 +15,10 @@ _PAUSE_BYTES = 256 * 1024
 
 def is_upgrade(request: web.BaseRequest) -> bool:
     """Whether the client asks for another protocol that aiohttp's parser then leaves alone."""
-    return request.headers.get("Upgrade", "").lower() == "websocket" and request.method == "GET"
+    if request.headers.get("Upgrade", "").lower() != "websocket" or request.method != "GET":
+        return False
+    options = ",".join(request.headers.getall("Connection", ())).lower().split(",")
+    return "upgrade" in (option.strip() for option in options)
 
 
 async def tunnel(

@@ -21,7 +21,11 @@ NOW = 1_760_000_000.0
 
 def question(text: str = "Q", /, **members: Any) -> JsonObject:
     """A chat request body; members override the usual ones."""
-    usual = {"model": "m1", "messages": [{"role": "user", "content": text}], "temperature": 0}
+    usual: JsonObject = {
+        "model": "m1",
+        "messages": [{"role": "user", "content": text}],
+        "temperature": 0,
+    }
     return usual | members
 
 
@@ -37,7 +41,9 @@ def header_of(*fields: tuple[str, str]) -> Callable[[str], str | None]:
 
 def wire_fields(*fields: tuple[str, str]) -> Fields:
     """Fields as bytes."""
-    return tuple((name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in fields)
+    return tuple(
+        (name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in fields
+    )
 
 
 def request(
@@ -71,7 +77,7 @@ def key_of(body: bytes | str | JsonObject, **parts: Any) -> Key:
     asked = CHAT.read(document)
     assert asked is not None
     left_out = CHAT.input_fields | CHAT.ignored_fields
-    usual = {
+    usual: dict[str, Any] = {
         "tenant": bytes(32),
         "namespace": "",
         "operation": "chat",

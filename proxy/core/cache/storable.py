@@ -1,15 +1,16 @@
 """May this answer be stored? (design 3; mission D7)"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 import orjson
 
-from proxy.core.model import Fields, Shape
+from proxy.core.model import Shape
 from proxy.core.wire import sse
 from proxy.core.wire.coding import plain
-from proxy.core.wire.headers import combined, connection_options, first
+from proxy.core.wire.headers import connection_options
 from proxy.core.wire.operation import Answer, Operation
 
 FINISHED = frozenset({"stop", "tool_calls", "function_call"})
@@ -50,20 +51,21 @@ class DoNotStore:
 Verdict: TypeAlias = Store | DoNotStore
 
 
-def shape_of(status: int, fields: Fields, *, is_shared: bool) -> Shape | DoNotStore:
+def shape_of(status: int, values: Mapping[bytes, bytes], *, is_shared: bool) -> Shape | DoNotStore:
     """What the head alone decides: the shape of an answer that may be stored, or why it may not.
 
+    `values` has the field values by lower-case name (core/wire/headers.py:by_name).
     An upstream's `no-store` is honoured, and its `private` where answers are shared (RFC 9111
     5.2.2). Its `no-cache` is not: servers send it with every event stream.
     """
     if status != 200:
         return DoNotStore(Unstorable.STATUS)
-    control = (combined(fields, b"cache-control") or b"").lower()
+    control = values.get(b"cache-control", b"").lower()
     if b"no-store" in control or (is_shared and b"private" in control):
         return DoNotStore(Unstorable.NO_STORE)
-    if b"content-type" in connection_options(fields):
+    if b"content-type" in connection_options(values):
         return DoNotStore(Unstorable.CONTENT_TYPE)
-    media_type = (first(fields, b"content-type") or b"").partition(b";")[0].strip().lower()
+    media_type = values.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media_type == b"application/json":
         return Shape.JSON
     if media_type == b"text/event-stream":
@@ -72,12 +74,15 @@ def shape_of(status: int, fields: Fields, *, is_shared: bool) -> Shape | DoNotSt
 
 
 def storable(
-    operation: Operation, shape: Shape, fields: Fields, body: bytes, *, max_bytes: int
+    operation: Operation, shape: Shape, coding: bytes | None, body: bytes, *, max_bytes: int
 ) -> Verdict:
-    """Whether a body that was received to its clean end is a whole answer."""
+    """Whether a body that was received to its clean end is a whole answer.
+
+    `coding` is the value of Content-Encoding.
+    """
     if len(body) > max_bytes:
         return DoNotStore(Unstorable.TOO_LARGE)
-    data = plain(body, combined(fields, b"content-encoding"), max_bytes)
+    data = plain(body, coding, max_bytes)
     if data is None:
         return DoNotStore(Unstorable.CONTENT_CODING)
     answer = _describe(operation, shape, data)

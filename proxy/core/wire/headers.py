@@ -1,6 +1,6 @@
 """Which header fields pass this hop, which are stored, and how they stand on the wire."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from proxy.core.model import Fields
 
@@ -19,6 +19,7 @@ HOP_BY_HOP = frozenset(
 )
 """Fields of one connection only (RFC 9110 7.6.1)."""
 
+_NO_OPTIONS: frozenset[bytes] = frozenset()
 _FRAMING = HOP_BY_HOP | {b"content-length"}
 _NOT_FORWARDED = _FRAMING | {b"host", b"expect"}
 _NOT_UPGRADED = frozenset({b"host", b"proxy-authorization", b"proxy-connection"})
@@ -43,7 +44,8 @@ def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
 
     `replaced` takes the place of fields of the same name. Host, Expect and framing are made anew.
     """
-    unwanted = _NOT_FORWARDED | connection_options(fields) | {n.lower() for n, _ in replaced}
+    options = connection_options(by_name(fields))
+    unwanted = _NOT_FORWARDED | options | {n.lower() for n, _ in replaced}
     return _without(fields, unwanted, replaced)
 
 
@@ -53,40 +55,38 @@ def upgrading(fields: Fields, replaced: Fields = ()) -> Fields:
     return _without(fields, unwanted, replaced)
 
 
-def relayed(fields: Fields) -> bytes:
-    """A response's end-to-end fields, rendered, as they go to the client."""
-    unwanted = _FRAMING | connection_options(fields)
-    return render(field for field in fields if field[0].lower() not in unwanted)
+def relayed(fields: Fields, values: Mapping[bytes, bytes]) -> bytes:
+    """A response's end-to-end fields, rendered, as they go to the client.
+
+    `values` is what `by_name` makes of the fields.
+    """
+    unwanted = _FRAMING | connection_options(values)
+    return render([field for field in fields if field[0].lower() not in unwanted])
 
 
-def stored(fields: Fields) -> Fields:
-    """What of a response's fields is kept with it."""
-    unwanted = connection_options(fields)
+def stored(values: Mapping[bytes, bytes]) -> Fields:
+    """What of a response's fields is kept with it, by their lower-case names."""
+    unwanted = connection_options(values)
     return tuple(
-        field for field in fields if (name := field[0].lower()) in STORED and name not in unwanted
+        (name, value) for name, value in values.items() if name in STORED and name not in unwanted
     )
 
 
-def connection_options(fields: Fields) -> frozenset[bytes]:
+def by_name(fields: Fields) -> dict[bytes, bytes]:
+    """The values by lower-case name; several of one name as one list (RFC 9110 5.3)."""
+    values: dict[bytes, bytes] = {}
+    for name, value in fields:
+        lower = name.lower()
+        values[lower] = values[lower] + b", " + value if lower in values else value
+    return values
+
+
+def connection_options(values: Mapping[bytes, bytes]) -> frozenset[bytes]:
     """The names, in lower case, that the message's own Connection field declares hop-by-hop."""
-    return frozenset(
-        stripped.lower()
-        for name, value in fields
-        if name.lower() == b"connection"
-        for option in value.split(b",")
-        if (stripped := option.strip())
-    )
-
-
-def first(fields: Fields, name: bytes) -> bytes | None:
-    """The value of the first field of a (lower-case) name."""
-    return next((value for field, value in fields if field.lower() == name), None)
-
-
-def combined(fields: Fields, name: bytes) -> bytes | None:
-    """The values of all fields of a (lower-case) name as one list (RFC 9110 5.3)."""
-    values = [value for field, value in fields if field.lower() == name]
-    return b", ".join(values) if values else None
+    value = values.get(b"connection")
+    if value is None:
+        return _NO_OPTIONS
+    return frozenset(option.strip().lower() for option in value.split(b",")) - {b""}
 
 
 def render(fields: Iterable[tuple[bytes, bytes]]) -> bytes:

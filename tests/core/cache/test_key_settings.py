@@ -16,7 +16,8 @@ def schema(kind: str) -> JsonObject:
 
 def tool(name: str, **members: Json) -> JsonObject:
     """A function that the model may call."""
-    return {"type": "function", "function": {"name": name} | members}
+    function: JsonObject = {"name": name}
+    return {"type": "function", "function": function | members}
 
 
 PARAMETERS: list[tuple[str, Json, Json]] = [
@@ -149,7 +150,7 @@ DESCRIBE = text("Describe this. 请描述。")
 
 
 def test_images_audio_and_files_count() -> None:
-    audio = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    audio: JsonObject = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
     bodies = [
         said(DESCRIBE, image("AAAA")),
         said(DESCRIBE, image("BBBB")),
@@ -169,8 +170,8 @@ def test_tool_calls_and_their_results_count() -> None:
     asked = {"role": "user", "content": "List files"}
 
     def call(ident: str, path: str) -> JsonObject:
-        function = {"name": "read_dir", "arguments": f'{{"path":"{path}"}}'}
-        calls = [{"id": ident, "type": "function", "function": function}]
+        function: JsonObject = {"name": "read_dir", "arguments": f'{{"path":"{path}"}}'}
+        calls: list[Json] = [{"id": ident, "type": "function", "function": function}]
         return {"role": "assistant", "content": None, "tool_calls": calls}
 
     def result(ident: str, content: str) -> JsonObject:
@@ -181,7 +182,7 @@ def test_tool_calls_and_their_results_count() -> None:
         [asked, call("c1", "/")],
         [asked, call("c1", "/"), result("c1", "a.txt")],
         [asked, call("c1", "/"), result("c1", "b.txt")],
-        [asked, call("c1", "/tmp"), result("c1", "a.txt")],
+        [asked, call("c1", "/srv"), result("c1", "a.txt")],
         [asked, call("c2", "/"), result("c2", "a.txt")],
         [asked, call("c1", "/"), result("c2", "a.txt")],
         [asked, call("c1", "/"), {"role": "user", "content": "a.txt"}],

@@ -1,0 +1,67 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.core.cache.freshness import age, freshness_lifetime, remaining
+from proxy.core.policy import Policy
+from tests.core.values import NOW, stored_response
+
+chances = st.floats(0, 1, exclude_max=True)
+seconds = st.floats(0, 1e9)
+
+
+@given(seconds, st.floats(0, 1), chances)
+def test_jitter_spreads_to_both_sides_within_its_bounds(
+    ttl: float, jitter: float, chance: float
+) -> None:
+    lifetime = freshness_lifetime(Policy(ttl=ttl, ttl_jitter=jitter), None, chance)
+    assert ttl * (1 - jitter) <= lifetime <= ttl * (1 + jitter)
+    assert lifetime >= 0
+
+
+@pytest.mark.parametrize(("chance", "lifetime"), [(0.0, 90), (0.5, 100), (0.75, 105)])
+def test_jitter_is_even(chance: float, lifetime: float) -> None:
+    policy = Policy(ttl=100, ttl_jitter=0.1)
+    assert freshness_lifetime(policy, None, chance) == pytest.approx(lifetime)
+
+
+@given(seconds, chances)
+def test_the_client_can_only_shorten_a_lifetime(asked: float, chance: float) -> None:
+    policy = Policy(ttl=3600, ttl_jitter=0.1)
+    lifetime = freshness_lifetime(policy, asked, chance)
+    assert lifetime <= asked
+    assert lifetime <= freshness_lifetime(policy, None, chance)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "expected"), [(0, 0), (0.25, 0.25), (90, 90), (-5, 0), (-1e9, 0)]
+)
+def test_age_is_never_negative_whatever_the_clock_did(elapsed: float, expected: float) -> None:
+    assert age(stored_response(), NOW + elapsed) == expected
+
+
+@pytest.mark.parametrize(
+    ("ttl", "policy_ttl", "elapsed", "left"),
+    [
+        (100, 3600, 40, 60),
+        (100, 3600, 100, 0),
+        (100, 3600, 130, -30),
+        (100, 3600, -50, 100),
+        (100, 10, 4, 7),
+        (100, 10, 40, -29),
+        (0, 3600, 0, 0),
+        (100, 0, 0, 0),
+    ],
+)
+def test_a_policy_that_became_shorter_holds_for_what_is_stored(
+    ttl: float, policy_ttl: float, elapsed: float, left: float
+) -> None:
+    policy = Policy(ttl=policy_ttl, ttl_jitter=0.1)
+    assert remaining(stored_response(ttl=ttl), policy, NOW + elapsed) == pytest.approx(left)
+
+
+@given(seconds, chances)
+def test_a_lifetime_that_was_just_given_is_what_remains(ttl: float, chance: float) -> None:
+    policy = Policy(ttl=ttl, ttl_jitter=0.1)
+    lifetime = freshness_lifetime(policy, None, chance)
+    assert remaining(stored_response(ttl=lifetime), policy, NOW) == lifetime
