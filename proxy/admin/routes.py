@@ -66,7 +66,7 @@ class _Admin:
             if not token:
                 return _error(403, "Set admin.token in the configuration to use /admin/.")
             shown = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(shown.encode(), f"Bearer {token}".encode()):
+            if not hmac.compare_digest(_bytes(shown), _bytes(f"Bearer {token}")):
                 return _error(401, "Send Authorization: Bearer with the value of admin.token.")
         return await handler(request)
 
@@ -116,6 +116,11 @@ class _Admin:
         selector = Selector(entry=request.match_info["id"])
         count = await purge(self._controls.store, selector, soft=False)
         return _json({"purged": count}) if count else _error(404, "There is no such entry.")
+
+
+def _bytes(value: str) -> bytes:
+    # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
+    return value.encode("utf-8", "surrogateescape")
 
 
 def _json(value: Json, status: int = 200) -> web.Response:

@@ -2,7 +2,6 @@
 
 import fnmatch
 import functools
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -167,13 +166,13 @@ def _refusal(
 
 
 def _rule(rules: BypassRules, body: JsonObject, question: Question) -> BypassReason | None:
-    if any(fnmatch.fnmatchcase(question.model, pattern) for pattern in rules.models):
+    # Most have no rules: then not even a generator is made.
+    if rules.models and any(fnmatch.fnmatchcase(question.model, glob) for glob in rules.models):
         return BypassReason.RULE_MODEL
-    if any(body.get(name) is not None for name in rules.fields):
+    if rules.fields and any(body.get(name) is not None for name in rules.fields):
         return BypassReason.RULE_FIELD
-    temperature = _temperature(body)
     limit = rules.max_temperature
-    if limit is not None and temperature is not None and temperature > limit:
+    if limit is not None and (_temperature(body) or 0.0) > limit:
         return BypassReason.RULE_TEMPERATURE
     if rules.tools and (body.get("tools") or body.get("functions")):
         return BypassReason.RULE_TOOLS
@@ -220,12 +219,12 @@ def _lookup(
         masks=policy.masks,
     )
     stream_options = canonical(dict(question.stream_options)) if question.stream_options else b""
-    answer = hashlib.sha256(key.exact + head.caller + head.coding).digest()
+    answer = key.exact + head.caller + head.coding
     return Lookup(
         operation=operation,
         key=key,
-        # Both parts before the options are of fixed length.
-        flight=answer + (b"S" if question.stream else b"J") + stream_options,
+        # A NUL stands in no field value, so that the coding cannot be taken for more.
+        flight=answer + (b"\x00S" if question.stream else b"\x00J") + stream_options,
         caller=head.caller,
         tenant=tenant,
         answer=answer,

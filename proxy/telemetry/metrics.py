@@ -90,6 +90,7 @@ class Metrics:
             ("verdict",),
             registry=self.registry,
         )
+        self._verdicts: dict[str, Counter] = {}
         self._reloads = Counter(
             "reprise_config_reloads",
             "Reloads of the configuration.",
@@ -132,7 +133,10 @@ class Metrics:
 
     def answer(self, verdict: str) -> None:
         """Count what became of an upstream's answer."""
-        self._answers.labels(verdict).inc()
+        child = self._verdicts.get(verdict)
+        if child is None:
+            child = self._verdicts[verdict] = self._answers.labels(verdict)
+        child.inc()
 
     def reload(self, trigger: str, result: str) -> None:
         """Count a reload: applied, unchanged or failed."""

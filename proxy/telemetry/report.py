@@ -24,7 +24,7 @@ class Reporter:
             "path": exchange.path,
             "status": exchange.status,
             "cache": cache,
-            "duration_ms": round((exchange.ended - exchange.started) * 1000, 3),
+            "duration_ms": _milliseconds(exchange.ended - exchange.started),
             "bytes": exchange.bytes_sent,
         }
         if exchange.operation:
@@ -47,7 +47,7 @@ class Reporter:
         fields["fwd_status"] = exchange.fwd_status
         fields["upstream"] = exchange.pool
         if exchange.first_byte is not None:
-            fields["first_byte_ms"] = round((exchange.first_byte - exchange.started) * 1000, 3)
+            fields["first_byte_ms"] = _milliseconds(exchange.first_byte - exchange.started)
         if exchange.detail:
             fields["detail"] = exchange.detail
         if exchange.collapsed:
@@ -56,3 +56,7 @@ class Reporter:
             fields["stored"] = exchange.stored
         if exchange.retried:
             fields["retried"] = True
+
+
+def _milliseconds(seconds: float) -> float:
+    return int(seconds * 1e6) / 1000

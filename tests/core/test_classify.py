@@ -7,16 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from proxy.core.classify import (
-    Bypass,
-    BypassReason,
-    Lookup,
-    Plan,
-    classify,
-    find_operation,
-)
+from proxy.core.classify import Bypass, BypassReason, Lookup, Plan, classify, find_operation
 from proxy.core.exchange import Fwd
-from proxy.core.head import CREDENTIAL_FIELDS, DECIDING_FIELDS, VARIANT_FIELDS, caller_digest
+from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS, read_head
 from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Match, Policy, Pool, Route, Rules, ScopeKind
 from proxy.core.wire.operation import JsonObject
@@ -205,14 +198,10 @@ def test_each_credential_field_tells_tenants_apart() -> None:
     assert len({plan.tenant for plan in plans}) == len(plans)
 
 
-def test_names_of_credential_fields_have_no_case() -> None:
-    one, other = request(question(), ANN), request(question(), ("AUTHORIZATION", ANN[1]))
-    assert lookup_of(one).key == lookup_of(other).key
-    assert lookup_of(one).caller == caller_digest(other, SECRET)
-
-
-def test_the_digest_of_a_caller_needs_the_secret() -> None:
-    assert caller_digest(request(b"", ANN), SECRET) != caller_digest(request(b"", ANN), b"other")
+def test_a_head_that_is_known_is_not_read_again() -> None:
+    known = read_head(request(question(), ANN), SECRET)
+    plan = classify(request(question()), Rules(1, (POOL,), DEFAULT), OPERATIONS, SECRET, known)
+    assert plan == lookup_of(request(question(), ANN))
 
 
 def test_shared_scope_shares_the_answer_but_not_the_call() -> None:
@@ -304,12 +293,6 @@ def test_a_route_may_ignore_further_members_and_mask_text() -> None:
     other = lookup_of(request(question("第2次", trace="b")), policy)
     assert one.key == other.key
     assert lookup_of(request(question("第1次", trace="a"))).key != one.key
-
-
-def test_the_fields_that_decide_are_named_in_lower_case() -> None:
-    assert {name.lower().encode() for name in CREDENTIAL_FIELDS} < DECIDING_FIELDS
-    assert {name.lower().encode() for name in VARIANT_FIELDS} < DECIDING_FIELDS
-    assert all(name == name.lower() for name in DECIDING_FIELDS)
 
 
 def test_a_body_is_read_as_it_stands() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.conftest import Serve, StartProxy
 from tests.e2e.test_disconnect import figure
-from tests.fakes.answers import chat_stream
+from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, call, connect, posting, question
-from tests.fakes.upstream import ScriptedUpstream, sse_reply
+from tests.fakes.upstream import ScriptedUpstream, json_reply, sse_reply
 from tests.fakes.wait import until
 
 FRAMES = chat_stream(["bis", " zum", " Ende 完"])
@@ -20,11 +20,11 @@ async def test_running_streams_end_whole_and_no_new_connection_is_taken(
     serve: Serve, upstream: ScriptedUpstream
 ) -> None:
     gate = asyncio.Event()
-    upstream.will(sse_reply(FRAMES[0], gate, *FRAMES[1:]))
     async with serve("--upstream", upstream.url) as process:
         async with connect(process.url) as client, connect(process.url) as idle:
             assert (await call(process.admin_url, "GET", "/readyz")).status == 200
             assert (await idle.ask("GET", "/v1/models")).status == 200
+            upstream.will(sse_reply(FRAMES[0], gate, *FRAMES[1:]))
             await client.send("POST", CHAT, fields=posting(), body=question(stream=True))
             await client.head()
             process.signal(signal.SIGTERM)
@@ -105,12 +105,14 @@ async def test_answers_while_draining_ask_the_client_to_close(
     proxy: StartProxy, upstream: ScriptedUpstream
 ) -> None:
     gate = asyncio.Event()
-    upstream.will(sse_reply(gate))
-    async with proxy() as app, connect(app.url) as client:
+    upstream.will(json_reply(chat_answer("late"), before_head=gate))
+    log: list[bytes] = []
+    async with proxy(log=log) as app, connect(app.url) as client, asyncio.TaskGroup() as group:
         await client.send("POST", CHAT, fields=posting(), body=question())
         await upstream.received(1)
-        stopping = asyncio.ensure_future(app.stop())  # noqa: TID251 - the test's own
-        await until(lambda: not app.url or figure(app, "in_flight_requests"))
+        group.create_task(app.stop())
+        await until(lambda: b"draining" in b"".join(log))
         gate.set()
-        await client.head()
-        await stopping
+        answer = await client.answer()
+    assert answer.text == "late"
+    assert answer.header("Connection") == "close"

@@ -8,6 +8,7 @@ MAX_NAMESPACE = 256
 MAX_TAGS = 16
 MAX_TAG = 64
 _LIST_ELEMENT = re.compile(r'(?:"[^"]*"|[^,])+')
+_SECONDS = re.compile(r'([0-9]+)|"([0-9]+)"')
 _DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
 _THRESHOLD = re.compile(r"\s*(?:0?\.\d+|0|1|1\.0+)\s*", re.ASCII)
 
@@ -81,7 +82,7 @@ def _cache_control(value: str) -> dict[str, str | None]:
     wishes: dict[str, str | None] = {}
     for element in _LIST_ELEMENT.findall(value):
         name, separator, argument = element.partition("=")
-        wishes.setdefault(name.strip().lower(), argument.strip().strip('"') if separator else None)
+        wishes.setdefault(name.strip().lower(), argument.strip() if separator else None)
     return wishes
 
 
@@ -89,9 +90,8 @@ def _seconds(wishes: dict[str, str | None], name: str, *, unreadable: float) -> 
     # A value that cannot be read means the strictest reading: in doubt, a miss.
     if name not in wishes:
         return None
-    argument = wishes[name]
-    is_readable = argument is not None and argument.isascii() and argument.isdigit()
-    return float(argument or 0) if is_readable else unreadable
+    match = _SECONDS.fullmatch(wishes[name] or "")
+    return float(match[1] or match[2]) if match else unreadable
 
 
 def _max_stale(wishes: dict[str, str | None]) -> float | None:

@@ -51,7 +51,7 @@ def tenant_digest(secret: bytes, credentials: Sequence[str | None]) -> bytes:
 
 
 def parse(body: bytes) -> JsonObject:
-    """The JSON object in a request body.
+    """The JSON object in a request body, in normal form: NFC strings, integral floats as integers.
 
     Raises UnkeyableBody for what RFC 8259 leaves open and parsers read differently: duplicate
     names, NaN, integers beyond 64 bits, invalid UTF-8, a byte order mark, absurd depth.
@@ -64,6 +64,8 @@ def parse(body: bytes) -> JsonObject:
         raise UnkeyableBody("not an object")
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _check_depth(value)
+    if not body.isascii() or b"\\u" in body:
+        return _normal_object(value)
     return value
 
 
@@ -80,19 +82,20 @@ def make_key(
     question: Question,
     masks: tuple[re.Pattern[str], ...],
 ) -> Key:
-    """The key of a question. Raises UnkeyableBody where its canonical form is ambiguous.
+    """The key of a question. Raises UnkeyableBody where a mask makes it ambiguous.
 
     `settings` is the body without the operation's input and without ignored members; `variant`
-    holds the values of request fields that may change the answer.
+    holds the values of request fields that may change the answer. What is of the body must be in
+    normal form, as `parse` gives it.
     """
-    scope = _hash(b"scope", tenant, canonical(namespace))
+    scope = _hash(b"scope", tenant, _encode(namespace))
     settings_digest = _hash(
-        b"settings", canonical([operation, pool, target, list(variant), epoch, settings])
+        b"settings", _encode([operation, pool, target, list(variant), epoch, settings])
     )
     history = _hash(b"history", scope, settings_digest)
     for message in question.history:
-        history = _hash(b"message", history, canonical(mask(message, masks)))
-    exact = _hash(b"exact", history, canonical(mask(question.last, masks)))
+        history = _hash(b"message", history, _encode(mask(message, masks)))
+    exact = _hash(b"exact", history, _encode(mask(question.last, masks)))
     return Key(scope=scope, settings=settings_digest, history=history, exact=exact)
 
 
@@ -101,7 +104,10 @@ def canonical(value: Json) -> bytes:
 
     Raises UnkeyableBody for names that NFC makes equal.
     """
-    normal = _normalise(value)
+    return _encode(_normalise(value))
+
+
+def _encode(normal: Json) -> bytes:
     try:
         return orjson.dumps(normal, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -154,15 +160,21 @@ def _normalise(value: Json) -> Json:
     if type(value) is str:
         return _nfc(value)
     if type(value) is dict:
-        members = {_nfc(name): _normalise(item) for name, item in value.items()}
-        if len(members) != len(value):
-            raise UnkeyableBody("two names are equal after NFC")
-        return members
+        return _normal_object(value)
     if type(value) is list:
         return [_normalise(item) for item in value]
-    if type(value) is float and value.is_integer() and abs(value) <= _EXACT_INTEGER:
-        return int(value)
-    return value
+    return _number(value) if type(value) is float else value
+
+
+def _normal_object(value: JsonObject) -> JsonObject:
+    members = {_nfc(name): _normalise(item) for name, item in value.items()}
+    if len(members) != len(value):
+        raise UnkeyableBody("two names are equal after NFC")
+    return members
+
+
+def _number(value: float) -> float:
+    return int(value) if value.is_integer() and abs(value) <= _EXACT_INTEGER else value
 
 
 def _nfc(text: str) -> str:
@@ -188,7 +200,7 @@ def _float(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise UnkeyableBody("a number beyond the range of a double")
-    return number
+    return _number(number)
 
 
 def _constant(name: str) -> float:

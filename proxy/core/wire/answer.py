@@ -158,9 +158,9 @@ def _answer(
     prompt_tokens, completion_tokens, cached_tokens = _count_tokens(usage or {}, timings)
     return Answer(
         model=_model(documents),
-        finish_reasons=tuple(_only(tally.reasons.get(index, set())) for index in range(count)),
+        finish_reasons=tuple([_only(tally.reasons.get(index)) for index in range(count)]),
         has_error=has_error,
-        is_empty=not tally.spoken or not all(tally.spoken.values()),
+        is_empty=not tally.spoken or False in tally.spoken.values(),
         is_terminated=is_terminated,
         has_usage=usage is not None,
         prompt_tokens=prompt_tokens,
@@ -169,44 +169,53 @@ def _answer(
     )
 
 
-def _only(reasons: set[str]) -> str | None:
+def _only(reasons: set[str] | None) -> str | None:
     """The reason; None also where a choice gave two, as it is unclear which one holds."""
-    return next(iter(reasons)) if len(reasons) == 1 else None
+    return next(iter(reasons)) if reasons is not None and len(reasons) == 1 else None
 
 
 def _model(documents: Sequence[JsonObject]) -> str | None:
-    models = (document.get("model") for document in reversed(documents))
-    return next((model for model in models if model and isinstance(model, str)), None)
+    for document in reversed(documents):
+        model = document.get("model")
+        if model and isinstance(model, str):
+            return model
+    return None
 
 
 def _last_object(documents: Sequence[JsonObject], name: str) -> JsonObject | None:
-    members = (document.get(name) for document in reversed(documents))
-    return next((member for member in members if isinstance(member, dict)), None)
+    for document in reversed(documents):
+        member = document.get(name)
+        if isinstance(member, dict):
+            return member
+    return None
 
 
 def _count_tokens(
     usage: JsonObject, timings: JsonObject
 ) -> tuple[int | None, int | None, int | None]:
     """Prompt, completion and cached tokens, by what OpenAI and others call them."""
-    details = usage.get("prompt_tokens_details")
-    cached = _first_count(
-        (details, "cached_tokens"),
-        (usage, "prompt_cache_hit_tokens"),  # DeepSeek
-        (usage, "cached_tokens"),  # Moonshot
-        (timings, "cache_n"),  # llama.cpp
-    )
-    prompt = _first_count((usage, "prompt_tokens"))
-    evaluated = _first_count((timings, "prompt_n"))
-    if prompt is None and evaluated is not None:
-        # llama.cpp sends timings though nobody asked for usage; prompt_n leaves out the cached.
-        prompt = evaluated + (cached or 0)
-    completion = _first_count((usage, "completion_tokens"), (timings, "predicted_n"))
+    prompt = _count(usage, "prompt_tokens")
+    completion = _count(usage, "completion_tokens")
+    cached = _cached_tokens(usage)
+    if timings:  # llama.cpp
+        cached = _count(timings, "cache_n") if cached is None else cached
+        evaluated = _count(timings, "prompt_n")
+        if prompt is None and evaluated is not None:
+            # It sends timings though nobody asked for usage; prompt_n leaves out the cached.
+            prompt = evaluated + (cached or 0)
+        completion = _count(timings, "predicted_n") if completion is None else completion
     return prompt, completion, cached
 
 
-def _first_count(*places: tuple[Json, str]) -> int | None:
-    for place, name in places:
-        count = place.get(name) if isinstance(place, dict) else None
-        if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
-            return count
-    return None
+def _cached_tokens(usage: JsonObject) -> int | None:
+    details = usage.get("prompt_tokens_details")
+    cached = _count(details, "cached_tokens") if isinstance(details, dict) else None
+    for name in ("prompt_cache_hit_tokens", "cached_tokens"):  # DeepSeek, Moonshot
+        if cached is None:
+            cached = _count(usage, name)
+    return cached
+
+
+def _count(place: JsonObject, name: str) -> int | None:
+    count = place.get(name)
+    return count if type(count) is int and count >= 0 else None

@@ -9,7 +9,7 @@ def test_an_entry_is_named_by_key_and_time() -> None:
 
 
 def test_the_name_of_an_entry_tells_answers_apart_but_not_the_key() -> None:
-    one, later = stored_response(created=1.0), stored_response(created=1.001)
+    one, later = stored_response(created=1.0), stored_response(created=1.5)
     assert one.id != later.id
     assert one.id != stored_response(key=b"K" * 32, created=1.0).id
     assert one.key.hex() not in one.id
