@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.client import ask, question
 from tests.fakes.upstream import ScriptedUpstream
+from tests.watch import figure
 
 
 async def test_models_go_to_the_upstream_that_names_them(proxy: StartProxy) -> None:

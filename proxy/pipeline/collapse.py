@@ -193,7 +193,7 @@ class Reader:
 
     def ready(self) -> bytes:
         """What has arrived already; may be empty."""
-        return self._flight.take(self)
+        return b"" if self.is_detached else self._flight.take(self)
 
     @property
     def at_end(self) -> bool:

@@ -20,7 +20,6 @@ from proxy.tasks import Tasks
 
 JUDGED_AT_ONCE_BYTES = 16 * 1024
 """A JSON answer up to this size is judged first, so that its head can tell `stored`."""
-
 ENDING_SECONDS = 1.0
 """How long a stream may take to end after its last event before a repeat shares it live."""
 
@@ -167,6 +166,8 @@ class Fetcher:
         if plan.policy.on_client_gone is OnClientGone.ABORT or not flight.is_recordable:
             self._cut(flight, plan)
         else:
+            if flight.timer is not None:
+                flight.timer.cancel()  # somebody came back, and has left again
             flight.timer = asyncio.get_running_loop().call_later(
                 plan.policy.finish_within, self._cut, flight, plan
             )

@@ -76,11 +76,11 @@ class Recorder:
             shape=verdict.shape,
             body=verdict.body,
             head=headers.render(
-                (
-                    *(field for field in fields if field[0] == b"content-type"),
-                    *(field for field in fields if field[0] != b"content-type"),
+                [
+                    (b"content-type", values[b"content-type"]),
+                    *fields,
                     (b"x-cache-entry", entry_id(plan.key.exact, now).encode()),
-                )
+                ]
             ),
             stream_options=plan.stream_options,
             created=now,

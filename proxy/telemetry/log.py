@@ -115,11 +115,9 @@ class StructLog:
         fields["event"] = event
         fields["level"] = level
         if self._console is not None:
-            fields["timestamp"] = datetime.fromtimestamp(self._wall(), UTC).isoformat(
-                " ", "seconds"
-            )
-            line = str(self._console(None, level, fields))
-            self._write(line.encode("utf-8", "backslashreplace"))
+            fields["timestamp"] = datetime.fromtimestamp(self._wall(), UTC)
+            shown = {name: _printable(value) for name, value in fields.items()}
+            self._write(str(self._console(None, level, shown)).encode())
             return
         fields["timestamp"] = round(self._wall(), 6)
         self._write(_json(fields))
@@ -131,3 +129,9 @@ def _json(fields: Event) -> bytes:
     except TypeError:
         # A client's bytes that are not UTF-8 came as lone surrogates.
         return json.dumps(fields, default=str).encode("ascii")
+
+
+def _printable(value: Any) -> str:
+    # Nothing that a client sends may steer the terminal or look like another line.
+    text = str(value)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

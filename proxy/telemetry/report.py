@@ -1,5 +1,6 @@
 """What is told of a finished exchange: one log line, one set of metrics. The only place."""
 
+from proxy.core.errors import ProxyError
 from proxy.core.exchange import Exchange
 from proxy.telemetry.log import Event, Log
 from proxy.telemetry.metrics import Metrics
@@ -41,7 +42,8 @@ class Reporter:
             fields["error"] = exchange.error
         if exchange.client_gone:
             fields["client_gone"] = True
-        self._log.emit("error" if exchange.status == 500 else "info", "request", fields)
+        level = "error" if exchange.error == ProxyError.code else "info"
+        self._log.emit(level, "request", fields)
 
     def _add_forwarding(self, fields: Event, exchange: Exchange) -> None:
         fields["fwd_status"] = exchange.fwd_status

@@ -7,7 +7,6 @@ cost more than all the rest of a miss.
 """
 
 import asyncio
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
@@ -32,6 +31,9 @@ from proxy.upstream.wire import dial
 KEEPALIVE_SECONDS = 4.0
 """Below the five seconds after which uvicorn (vLLM) and llama.cpp close an idle connection."""
 MAX_FIELDS = 1024
+_USED = 0.0
+"""aiohttp's own read timeout: none, the watchdog has the deadlines. But unlike None, which a new
+connection has, it tells one that was used before."""
 _JOINED_BYTES = 64 * 1024
 """Up to this size head and body go out in one write; above it the body is not copied."""
 
@@ -59,7 +61,6 @@ class AiohttpUpstream:
         )
         self._fresh = aiohttp.TCPConnector(limit=max_connections, force_close=True)
         self._origins: dict[str, _Origin] = {}
-        self._used: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -78,14 +79,14 @@ class AiohttpUpstream:
         connection = await self._connect(origin, request)
         protocol = connection.protocol
         assert protocol is not None  # noqa: S101 - set until the connection is released
-        was_used = protocol in self._used
-        self._used.add(protocol)
+        was_used = protocol.read_timeout is not None
         reply = _Reply(connection, protocol, Watchdog(self._loop, request.deadlines))
         try:
             protocol.set_response_params(
                 skip_payload=request.method == "HEAD",
                 read_until_eof=True,
                 auto_decompress=False,
+                read_timeout=_USED,
                 max_line_size=self._max_header_bytes,
                 max_field_size=self._max_header_bytes,
                 max_headers=MAX_FIELDS,

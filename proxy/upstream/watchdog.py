@@ -30,16 +30,15 @@ class Watchdog:
 
     def start(self, fail: Callable[[BaseException], None]) -> None:
         """The request was sent: the first byte must come in time, or `fail` is called."""
+        now = self._loop.time()
         self._fail = fail
-        self._due = self._loop.time() + self._first
-        self._arm(min(self._due, self._end))
+        self._due = now + self._first
+        self._arm(min(self._due, now + self._between, self._end))
 
     def head_arrived(self, fail: Callable[[BaseException], None]) -> None:
         """From now on time counts only while somebody waits for the next bytes."""
         self._fail = fail
         self._due = _NEVER
-        if self._between < self._first or self._handle is None:
-            self._arm(min(self._loop.time() + self._between, self._end))
 
     def wait_begins(self) -> None:
         """Somebody waits for the upstream."""

@@ -7,10 +7,10 @@ import pytest
 from proxy import __version__
 from proxy.app import App
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.client import Answer, ask, call, connect, question
 from tests.fakes.clock import FakeClock
 from tests.fakes.upstream import ScriptedUpstream, error_reply, sse_reply
+from tests.watch import figure
 
 TOKEN = "s3cret-token"
 SETTINGS = f"admin: {{token: '{TOKEN}'}}"

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from tests.bench.footprint import measure_memory, measure_start
 from tests.bench.generator import Generator
 from tests.bench.page import Findings, document, page
 from tests.bench.parts import measure_parts
-from tests.bench.processes import ROOT, BenchError, Processes
+from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.systems import start_all
 
@@ -51,6 +52,12 @@ def _run_rounds(
     with Processes(folder) as processes:
         systems = start_all(processes, folder)
         prime(generator, systems, scenarios)
+        everybody = [*processes.ids, generator.id]
+        free = os.sched_getaffinity(0)
+
+        def place(connections: int) -> None:
+            pin(everybody, {min(free)} if connections == 1 else free)
+
         with Progress(*columns, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
             task = bar.add_task("rounds", total=turns(systems, scenarios, options.rounds))
             return list(
@@ -60,6 +67,7 @@ def _run_rounds(
                     scenarios,
                     rounds=options.rounds,
                     seconds=options.seconds,
+                    pin=place,
                     advance=lambda what: bar.update(task, advance=1, description=what),
                 )
             )

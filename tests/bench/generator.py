@@ -32,6 +32,11 @@ class Generator:
     ) -> None:
         end(self._process)
 
+    @property
+    def id(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def measure(self, order: Order) -> Measured:
         """Carry out one order. Raises BenchError on a wrong answer."""
         assert self._process.stdin is not None

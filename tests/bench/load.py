@@ -174,14 +174,21 @@ class LoadConnection(asyncio.Protocol):
             self._run.fail(f"the server closed the connection: {exc!r}")
 
     def send(self) -> None:
-        """Send the next request, or close."""
-        assert self._transport is not None
+        """Send the first request, or close where none is left."""
         request = self._run.next_request()
         if request is None:
-            self._is_idle = True
-            self._transport.close()
-            self._run.closed()
-            return
+            self._close()
+        else:
+            self._send(request)
+
+    def _close(self) -> None:
+        assert self._transport is not None
+        self._is_idle = True
+        self._transport.close()
+        self._run.closed()
+
+    def _send(self, request: bytes) -> None:
+        assert self._transport is not None
         self._is_idle = False
         self._received = b""
         self._body_at = 0
@@ -204,8 +211,12 @@ class LoadConnection(asyncio.Protocol):
         elif len(answer) < end_at:
             return
         self._run.note(now - self._sent_at, self._first_at - self._sent_at)
-        self.send()
+        request = self._run.next_request()
+        if request is not None:
+            self._send(request)
         self._run.check(answer, body_at, is_chunked=end_at is None)
+        if request is None:
+            self._close()  # behind the check: closing the last connection ends the run
 
     def _read_head(self, answer: bytes) -> bool:
         at = answer.find(b"\r\n\r\n")

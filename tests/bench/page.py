@@ -36,6 +36,10 @@ load generator is a process of its own which checks the status and every byte of
 Reprise runs as shipped: JSON log lines to a file, metrics on. On a miss each request differs, so
 every answer is also recorded and stored. Times are in microseconds unless marked otherwise.
 
+At one connection all processes share one processor: they take turns anyway, and left free on a
+virtual machine each hand-over costs 10 or 80 us by the scheduler's whim, more than what is measured
+(a hit then seemed as fast as the bare handler). At 32 connections they are free.
+
 - **upstream alone**: the scripted LLM server without a proxy, an asyncio protocol that writes fixed
   bytes; a stream goes out as 50 writes.
 - **bare aiohttp, hit**: an aiohttp handler on uvloop that looks the body's SHA-256 up in a dict and

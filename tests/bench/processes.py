@@ -1,11 +1,13 @@
 """Starts, awaits and ends the bench's processes, each by its own id."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -75,6 +77,11 @@ class Processes:
         self._started.append(process)
         return process
 
+    @property
+    def ids(self) -> list[int]:
+        """The ids of what was started."""
+        return [process.pid for process in self._started]
+
     def log(self, name: str) -> Path:
         """The file that a server's stdout goes to."""
         return self._folder / f"{name}.log"
@@ -99,6 +106,15 @@ def answers(port: int) -> bool:
         stream.sendall(request)
         return b" 200 " in stream.recv(64)
     return False
+
+
+def pin(ids: Iterable[int], cpus: AbstractSet[int]) -> None:
+    """Keep processes, with all their threads and children, on these processors."""
+    for process in ids:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):  # a thread may have ended meanwhile
+                os.sched_setaffinity(int(task.name), cpus)
+                pin(map(int, (task / "children").read_text().split()), cpus)
 
 
 def resident_bytes(process: subprocess.Popen[bytes]) -> int:

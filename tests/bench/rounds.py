@@ -21,8 +21,8 @@ class Scenario:
 
 SCENARIOS = tuple(
     Scenario(work, connections)
-    for work in ("hit_json", "hit_sse", "miss_json", "miss_sse", "pass")
     for connections in (1, 32)
+    for work in ("hit_json", "hit_sse", "miss_json", "miss_sse", "pass")
 )
 
 
@@ -51,12 +51,17 @@ def run_rounds(
     *,
     rounds: int,
     seconds: float,
+    pin: Callable[[int], None],
     advance: Callable[[str], None],
 ) -> Iterator[Sample]:
-    """Give every system its turn in every scenario, in an order that rotates with the round."""
+    """Give every system its turn in every scenario, in an order that rotates with the round.
+
+    `pin` is told the number of connections of the turns that follow.
+    """
     for number in range(rounds):
         for scenario in scenarios:
             takers = [system for system in systems if scenario.work in system.proofs]
+            pin(scenario.connections)
             shift = number % len(takers)
             for system in (*takers[shift:], *takers[:shift]):
                 advance(f"round {number + 1}: {scenario.work}, {scenario.connections} connections")

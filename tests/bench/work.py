@@ -75,7 +75,6 @@ def _chat_frames() -> tuple[bytes, ...]:
             "object": "chat.completion.chunk",
             "created": _CREATED,
             "model": _MODEL,
-            "system_fingerprint": "fp_bench",
             "choices": [choice],
         }
         frames.append(b"data: " + _compact(chunk) + b"\n\n")

@@ -90,6 +90,12 @@ def test_what_cannot_be_looked_up_goes_to_the_upstream(
     assert reason_of(asked) is reason
 
 
+def test_text_that_a_mask_might_have_left_behind_is_not_looked_up() -> None:
+    policy = Policy(masks=(re.compile(r"\d+"),))
+    assert reason_of(request(question("a\x1a\x1a")), policy) is BypassReason.BODY
+    assert reason_of(request(question("a\x1a\x1a"))) is None
+
+
 @pytest.mark.parametrize(
     "content_type", ["application/json", "Application/JSON; charset=utf-8", " application/json ;a"]
 )

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.answers import chat_answer, chat_stream, frame
 from tests.fakes.client import CHAT, Answer, Connection, ask, connect, posting, question
 from tests.fakes.upstream import (
@@ -17,7 +16,7 @@ from tests.fakes.upstream import (
     json_reply,
     sse_reply,
 )
-from tests.fakes.wait import until
+from tests.watch import figure, until
 
 FRAMES = chat_stream(["同じ", " same", " gleich"])
 

@@ -3,32 +3,17 @@
 import asyncio
 import gc
 import os
-from collections.abc import Callable
 
 import pytest
 
-from proxy.app import App
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, Connection, ask, call, connect, posting, question
 from tests.fakes.upstream import Reply, ScriptedUpstream, Seen, json_reply, silence, sse_reply
-from tests.fakes.wait import until
+from tests.watch import figure, is_idle, until
 
 ABORT = "policy: {on_client_gone: abort}"
 FRAMES = chat_stream(["eins", "zwei", "drei"])
-
-
-def figure(app: App, name: str) -> float:
-    """A gauge of the app's, as a scrape sees it."""
-    for line in app.metrics.exposition().decode().splitlines():
-        if line.startswith(f"reprise_{name} "):
-            return float(line.split()[1])
-    raise AssertionError(name)
-
-
-def is_idle(app: App) -> Callable[[], bool]:
-    """Whether nothing of any request is left."""
-    return lambda: not (figure(app, "in_flight_requests") or figure(app, "flights"))
 
 
 async def stream_one_frame(client: Connection, path: str = CHAT) -> None:
@@ -142,10 +127,7 @@ async def test_three_hundred_leaving_clients_leave_nothing_behind(
     async def leave(number: int) -> None:
         async with connect(app.url) as client:
             text = f"LEAVE {number}"
-            if number % 3 == 0:
-                body = question(text)
-            else:
-                body = question(text, stream=True)
+            body = question(text, stream=None if number % 3 == 0 else True)
             await client.send("POST", CHAT, fields=posting(f"key-{number % 7}"), body=body)
             if number % 3 == 1:
                 await client.head()

@@ -173,9 +173,7 @@ async def test_what_needs_a_restart_is_told_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("text", [BAD["syntax"], BAD["unknown"]])
-async def test_a_first_start_with_a_bad_file_fails(
-    serve: Serve, tmp_path: Path, text: str
-) -> None:
+async def test_a_first_start_with_a_bad_file_fails(serve: Serve, tmp_path: Path, text: str) -> None:
     file = tmp_path / "reprise.yaml"
     file.write_text(text)
     process = serve("--config", str(file))

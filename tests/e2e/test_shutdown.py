@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Serve, StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, call, connect, posting, question
 from tests.fakes.upstream import ScriptedUpstream, json_reply, sse_reply
-from tests.fakes.wait import until
+from tests.watch import figure, until
 
 FRAMES = chat_stream(["bis", " zum", " Ende 完"])
 
@@ -50,17 +49,17 @@ async def test_what_does_not_end_is_cut_after_the_grace(
     file = tmp_path / "reprise.yaml"
     file.write_text("shutdown: {grace: 300ms}\n")
     upstream.will(sse_reply(FRAMES[0], asyncio.Event()))
-    async with serve("--upstream", upstream.url, "--config", str(file)) as process:
-        async with connect(process.url) as client:
-            await client.send("POST", CHAT, fields=posting(), body=question(stream=True))
-            await client.head()
-            await client.read(len(FRAMES[0]))
-            loop = asyncio.get_running_loop()
-            begun = loop.time()
-            process.signal(number)
-            assert b"[DONE]" not in await client.closed()
-            assert await process.wait() == 0
-            assert 0.25 < loop.time() - begun < 5
+    process = serve("--upstream", upstream.url, "--config", str(file))
+    async with process, connect(process.url) as client:
+        await client.send("POST", CHAT, fields=posting(), body=question(stream=True))
+        await client.head()
+        await client.read(len(FRAMES[0]))
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        process.signal(number)
+        assert b"[DONE]" not in await client.closed()
+        assert await process.wait() == 0
+        assert 0.25 < loop.time() - begun < 5
 
 
 async def test_a_second_signal_ends_at_once(serve: Serve, upstream: ScriptedUpstream) -> None:
@@ -77,12 +76,11 @@ async def test_a_second_signal_ends_at_once(serve: Serve, upstream: ScriptedUpst
 
 
 async def test_an_idle_process_ends_at_once(serve: Serve, upstream: ScriptedUpstream) -> None:
-    async with serve("--upstream", upstream.url) as process:
-        async with connect(process.url) as kept:
-            assert (await kept.ask("GET", "/v1/models")).status == 200
-            process.signal(signal.SIGTERM)
-            async with asyncio.timeout(3):
-                assert await process.wait() == 0
+    async with serve("--upstream", upstream.url) as process, connect(process.url) as kept:
+        assert (await kept.ask("GET", "/v1/models")).status == 200
+        process.signal(signal.SIGTERM)
+        async with asyncio.timeout(3):
+            assert await process.wait() == 0
 
 
 async def test_an_answer_nobody_waits_for_any_more_is_recorded_before_the_end(

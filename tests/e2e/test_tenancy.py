@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, Answer, Pairs, ask, call, connect, posting, question
 from tests.fakes.upstream import Reply, ScriptedUpstream, Seen, error_reply, json_reply, sse_reply
-from tests.fakes.wait import until
+from tests.watch import figure, until
 
 SECRET = "A-SECRET 余额 512.40"
 BALANCE = question("Long context. " * 100 + "What is my balance?")

@@ -165,7 +165,10 @@ async def test_fields_of_one_hop_stay_on_it(
     async def conversation(peer: Peer) -> None:
         heads.append((await peer.read_request())[0].lower())
         await peer.send(
-            b"HTTP/1.1 200 OK\r\nContent-Type: " + content_type + b"\r\n" + HOPS
+            b"HTTP/1.1 200 OK\r\nContent-Type: "
+            + content_type
+            + b"\r\n"
+            + HOPS
             + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-T: 1\r\n\r\n"
         )
 
@@ -250,7 +253,8 @@ async def test_pipelined_requests_are_answered_in_order(
     slow = asyncio.Event()
     upstream.will(json_reply(b'{"n": 1}', before_head=slow), json_reply(b'{"n": 2}'))
     async with proxy() as app, connect(app.url) as client:
-        await client.send_raw(b"GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n")
+        both = [b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in (1, 2)]
+        await client.send_raw(b"".join(both))
         await upstream.received(1)
         slow.set()
         assert (await client.answer()).json() == {"n": 1}

@@ -2,17 +2,17 @@
 
 import asyncio
 import re
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from proxy.app import App
 from proxy.server import encode
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, Answer, ask, call, connect, posting, question
-from tests.fakes.upstream import Reply, ScriptedUpstream, Seen, json_reply, sse_reply
-from tests.fakes.wait import until
+from tests.fakes.upstream import Reply, ScriptedUpstream, json_reply, sse_reply
+from tests.watch import figure, until
 
 
 def framing(answer: Answer) -> tuple[str | None, str | None]:
@@ -51,6 +51,7 @@ async def test_answers_beyond_one_write_are_framed_alike(
     upstream.will(sse_reply(*chat_stream([text])) if stream else json_reply(chat_answer(text)))
     async with proxy() as app:
         first = await ask(app.url, question(stream=stream))
+        await until(lambda: figure(app, "entries"))
         hit = await ask(app.url, question(stream=stream))
     assert hit.is_hit
     assert hit.body == first.body
@@ -147,14 +148,17 @@ async def test_who_does_not_read_holds_nobody_back_and_is_cut_off_in_the_end(
     # More than kernel buffers, the proxy's window and the kept log hold.
     piece = b": " + b"x" * 131070 + b"\n\n"
     upstream.respond = lambda seen: sse_reply(*[piece] * 400)
-    async with proxy("memory: {max_entry_bytes: 256KiB}") as app:
-        async with connect(app.url) as silent, connect(app.url) as reading:
-            silent.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a Transport
-            for client in (silent, reading):
-                await client.send("POST", CHAT, fields=posting(), body=question(stream=True))
-            assert len((await reading.answer()).body) == len(piece) * 400
-            await until(lambda: not figure(app, "in_flight_requests"))
-            await until(lambda: figure(app, "connections") <= 1)
+    async with (
+        proxy("memory: {max_entry_bytes: 256KiB}") as app,
+        connect(app.url) as silent,
+        connect(app.url) as reading,
+    ):
+        silent.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a Transport
+        for client in (silent, reading):
+            await client.send("POST", CHAT, fields=posting(), body=question(stream=True))
+        assert len((await reading.answer()).body) == len(piece) * 400
+        await until(lambda: not figure(app, "in_flight_requests"))
+        await until(lambda: figure(app, "connections") <= 1)
     assert upstream.calls == 1
 
 
@@ -162,39 +166,32 @@ async def test_nobody_reading_holds_the_upstream_back(
     proxy: StartProxy, upstream: ScriptedUpstream
 ) -> None:
     piece = b": " + b"x" * 65534 + b"\n\n"
-    sent: list[int] = []
+    sent = 0
 
-    def respond(seen: Seen) -> Reply:
-        def steps() -> "list[bytes]":
-            return [piece] * 1600
+    def flood() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(1600):
+            sent += len(piece)
+            yield piece
 
-        class Counting(list[bytes]):
-            def __iter__(self):  # type: ignore[no-untyped-def]
-                for item in super().__iter__():
-                    sent.append(len(item))
-                    yield item
-
-        return sse_reply(*()) if not steps() else Reply(
-            fields=[("Content-Type", "text/event-stream")], steps=Counting(steps())
-        )
-
-    upstream.respond = respond
-    async with proxy("memory: {max_entry_bytes: 256KiB}\nshutdown: {grace: 0s}") as app:
-        async with connect(app.url) as silent:
-            silent.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a Transport
-            await silent.send("POST", CHAT, fields=posting(), body=question(stream=True))
-            await _stands_still(sent)
-            assert sum(sent) < 40_000_000  # of 100 MB
-            assert (await ask(app.url, question("Others?"), path="/v1/embeddings")).status == 200
+    upstream.will(Reply(fields=[("Content-Type", "text/event-stream")], steps=flood()))
+    settings = "memory: {max_entry_bytes: 256KiB}\nshutdown: {grace: 0s}"
+    async with proxy(settings) as app, connect(app.url) as silent:
+        silent.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a Transport
+        await silent.send("POST", CHAT, fields=posting(), body=question(stream=True))
+        await _stands_still(lambda: sent)
+        assert 0 < sent < 40_000_000  # of 100 MB
+        assert (await ask(app.url, question("Others?"), path="/v1/embeddings")).status == 200
 
 
-async def _stands_still(growing: list[int]) -> None:
-    """Wait until nothing was added for some turns of the loop."""
+async def _stands_still(count: Callable[[], int]) -> None:
+    """Wait until the count has not grown for many turns of the event loop."""
     async with asyncio.timeout(10):
-        before = -1
-        while len(growing) != before:
-            before = len(growing)
-            await asyncio.sleep(0.2)
+        before, quiet = 0, 0
+        while quiet < 300:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if before and count() == before else 0
+            before = count()
 
 
 async def test_an_oversized_answer_is_relayed_whole_and_not_stored(

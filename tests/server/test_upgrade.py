@@ -10,11 +10,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.http11 import Request, Response
 
 from tests.conftest import StartProxy
-from tests.e2e.test_disconnect import figure
 from tests.fakes.client import connect
 from tests.fakes.raw_upstream import Peer, RawUpstream
 from tests.fakes.upstream import ScriptedUpstream
-from tests.fakes.wait import until
+from tests.watch import figure, until
 
 HANDSHAKE = (
     b"GET /v1/realtime?model=m1 HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
@@ -38,19 +37,21 @@ def url_of(server: Server) -> str:
 
 
 async def test_messages_go_both_ways_until_one_side_closes(proxy: StartProxy) -> None:
-    async with serve(echo, "127.0.0.1", 0, max_size=None) as server:
-        async with proxy(upstream=url_of(server)) as app:
-            address = app.url.replace("http", "ws") + "/v1/realtime?model=m1"
-            async with ws_connect(address, max_size=None) as client:
-                for message in ("hello", "你好", b"\x00\xff", "x" * 3_000_000):
-                    await client.send(message)
-                    assert await client.recv() == message
-                await client.send("bye")
-                with pytest.raises(ConnectionClosed) as caught:
-                    await client.recv()
-                assert caught.value.rcvd is not None
-                assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4000, "再见")
-            await until(lambda: not figure(app, "in_flight_requests"))
+    async with (
+        serve(echo, "127.0.0.1", 0, max_size=None) as server,
+        proxy(upstream=url_of(server)) as app,
+    ):
+        address = app.url.replace("http", "ws") + "/v1/realtime?model=m1"
+        async with ws_connect(address, max_size=None) as client:
+            for message in ("hello", "你好", b"\x00\xff", "x" * 3_000_000):
+                await client.send(message)
+                assert await client.recv() == message
+            await client.send("bye")
+            with pytest.raises(ConnectionClosed) as caught:
+                await client.recv()
+            assert caught.value.rcvd is not None
+            assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (4000, "再见")
+        await until(lambda: not figure(app, "in_flight_requests"))
 
 
 async def test_the_upstream_learns_that_the_client_has_gone(proxy: StartProxy) -> None:
@@ -96,11 +97,13 @@ async def test_a_refusal_is_passed_on_and_ends_the_connection(proxy: StartProxy)
     def refuse(connection: ServerConnection, request: Request) -> Response:
         return connection.respond(403, "not here\n")
 
-    async with serve(echo, "127.0.0.1", 0, process_request=refuse) as server:
-        async with proxy(upstream=url_of(server)) as app:
-            with pytest.raises(InvalidStatus) as caught:
-                await ws_connect(app.url.replace("http", "ws"))
-            await until(lambda: not figure(app, "in_flight_requests"))
+    async with (
+        serve(echo, "127.0.0.1", 0, process_request=refuse) as server,
+        proxy(upstream=url_of(server)) as app,
+    ):
+        with pytest.raises(InvalidStatus) as caught:
+            await ws_connect(app.url.replace("http", "ws"))
+        await until(lambda: not figure(app, "in_flight_requests"))
     assert caught.value.response.status_code == 403
     assert caught.value.response.body == b"not here\n"
 
@@ -116,10 +119,13 @@ async def test_what_follows_a_refusal_does_not_slip_past_the_cache(proxy: StartP
             if b"\r\nconnection: close\r\n" in head.lower() or b", close\r\n" in head.lower():
                 return
 
-    async with RawUpstream(conversation) as raw, proxy(upstream=raw.url) as app:
-        async with connect(app.url) as client:
-            await client.write(HANDSHAKE + b"GET /second HTTP/1.1\r\nHost: h\r\n\r\n")
-            answer = await client.closed()
+    async with (
+        RawUpstream(conversation) as raw,
+        proxy(upstream=raw.url) as app,
+        connect(app.url) as client,
+    ):
+        await client.write(HANDSHAKE + b"GET /second HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.closed()
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert answer.count(b"HTTP/1.1 ") == 1
     assert [b"/second" in head for head in received] == [False]
@@ -146,9 +152,7 @@ async def test_an_upstream_that_cannot_be_reached_is_a_bad_gateway(
 
 
 @pytest.mark.parametrize("side", ["client", "upstream"])
-async def test_a_side_that_does_not_read_holds_the_other_back(
-    proxy: StartProxy, side: str
-) -> None:
+async def test_a_side_that_does_not_read_holds_the_other_back(proxy: StartProxy, side: str) -> None:
     block = b"x" * 65536
     blocked = asyncio.Event()
     stop = asyncio.Event()

@@ -88,14 +88,14 @@ def make_key(
     holds the values of request fields that may change the answer. What is of the body must be in
     normal form, as `parse` gives it.
     """
-    scope = _hash(b"scope", tenant, _encode(namespace))
+    scope = _hash(b"scope\x00", tenant, _encode(namespace))
     settings_digest = _hash(
-        b"settings", _encode([operation, pool, target, list(variant), epoch, settings])
+        b"settings\x00", _encode([operation, pool, target, list(variant), epoch, settings])
     )
-    history = _hash(b"history", scope, settings_digest)
+    history = _hash(b"history\x00", scope, settings_digest)
     for message in question.history:
-        history = _hash(b"message", history, _encode(mask(message, masks)))
-    exact = _hash(b"exact", history, _encode(mask(question.last, masks)))
+        history = _hash(b"message\x00", history, _encode(mask(message, masks)))
+    exact = _hash(b"exact\x00", history, _encode(mask(question.last, masks)))
     return Key(scope=scope, settings=settings_digest, history=history, exact=exact)
 
 
@@ -137,9 +137,9 @@ def mask(value: Json, masks: tuple[re.Pattern[str], ...]) -> Json:
     return value
 
 
-def _hash(kind: bytes, *parts: bytes) -> bytes:
-    # Only the last part varies in length, so that the concatenation is injective.
-    return hashlib.sha256(b"".join((kind, b"\x00", *parts))).digest()
+def _hash(*parts: bytes) -> bytes:
+    # The first says what is hashed; only the last varies in length: the whole is injective.
+    return hashlib.sha256(b"".join(parts)).digest()
 
 
 def _check_depth(value: JsonObject) -> None:

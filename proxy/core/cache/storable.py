@@ -8,7 +8,6 @@ from typing import TypeAlias
 import orjson
 
 from proxy.core.model import Shape
-from proxy.core.wire import sse
 from proxy.core.wire.coding import plain
 from proxy.core.wire.headers import connection_options
 from proxy.core.wire.operation import Answer, Operation
@@ -101,8 +100,7 @@ def storable(
 
 def _describe(operation: Operation, shape: Shape, data: bytes) -> Answer | None:
     if shape is Shape.SSE:
-        frames, rest = sse.split(data)
-        return operation.describe_stream(frames) if not rest.strip() else None
+        return operation.describe_stream(data)
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -1,14 +1,13 @@
 """What an answer with `choices` says of itself, whichever shape it was received in."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
+from dataclasses import dataclass, replace
 
 import orjson
 
 from proxy.core.wire import payload
 from proxy.core.wire.operation import Answer, Json, JsonObject
-from proxy.core.wire.sse import Frame, is_error
+from proxy.core.wire.sse import Frame, is_error, split
 
 MAX_CHOICES = 4096
 """An index beyond this is nonsense; a prompt list of 2048 is OpenAI's limit."""
@@ -31,9 +30,7 @@ def read_recording(
     frames: Sequence[Frame], load: Callable[[str], Json] = payload.read
 ) -> Recording:
     """Read the chunks of a stream. What follows `[DONE]`, comments apart, counts as an error."""
-    if load is payload.read and (chunks := _read_plain(frames)) is not None:
-        return Recording(chunks, any(map(reports_error, chunks)), is_terminated=True)
-    chunks = []
+    chunks: list[JsonObject] = []
     has_error = any(map(is_error, frames))
     is_terminated = False
     for data in (frame.data for frame in frames if frame.data is not None):
@@ -50,22 +47,33 @@ def read_recording(
     return Recording(chunks, has_error, is_terminated)
 
 
-def _read_plain(frames: Sequence[Frame]) -> list[JsonObject] | None:
-    """The chunks of a stream that has nothing but objects and a last `[DONE]`, read at one go.
+def read_body(body: bytes) -> Recording:
+    """Read the chunks of a whole recorded stream. Bytes behind the last event: it was cut."""
+    plain = _read_plain(body)
+    if plain is not None:
+        return Recording(plain, has_error=False, is_terminated=True)
+    frames, rest = split(body)
+    recording = read_recording(frames)
+    return replace(recording, is_terminated=recording.is_terminated and not rest.strip())
 
-    Most streams are so, and a reader call for each chunk would take three times as long.
+
+def _read_plain(body: bytes) -> list[JsonObject] | None:
+    """The chunks of a stream of nothing but objects, one a line, and a last `[DONE]`.
+
+    Nearly every stream is so. It is read at one go, as every answer is, right after it was given.
     """
-    if not frames or frames[-1].data != "[DONE]":
+    *pieces, rest = body.split(b"\n\n")
+    if rest or not pieces or pieces.pop() != b"data: [DONE]":
         return None
-    texts: list[str] = []
-    for frame in frames:
-        text = frame.data
-        if text is None or frame.event is not None or not frame.raw.startswith(b"data: "):
+    if b"\r" in body or body.count(b"\n") != 2 * len(pieces) + 2:
+        return None
+    texts: list[bytes] = []
+    for piece in pieces:
+        if not piece.startswith(b"data: "):
             return None
-        texts.append(text)
-    texts.pop()
+        texts.append(piece[6:])
     try:
-        chunks = orjson.loads(f"[{','.join(texts)}]")
+        chunks = orjson.loads(b"[%b]" % b",".join(texts))
     except ValueError:
         return None
     is_plain = len(chunks) == len(texts) and all(type(chunk) is dict for chunk in chunks)
@@ -100,11 +108,12 @@ def _load(data: str, load: Callable[[str], Json]) -> JsonObject | None:
 def describe_document(document: JsonObject, speaks: Speaks) -> Answer:
     """Describe a JSON answer."""
     choices = document.get("choices")
-    tally = _tally([document], speaks)
+    documents = (document,)
+    tally = _tally(documents, speaks)
     # Two choices with one index, or a choice that is no object: nobody knows what it says.
     is_clear = isinstance(choices, list) and len(tally.spoken) == len(choices)
-    has_error = reports_error(document) or (bool(choices) and not is_clear)
-    return _answer([document], tally, has_error=has_error, is_terminated=True)
+    has_error = tally.is_odd or (bool(choices) and not is_clear)
+    return _answer(documents, tally, has_error=has_error, is_terminated=True)
 
 
 def describe_recording(recording: Recording, speaks: Speaks) -> Answer:
@@ -123,20 +132,26 @@ class _Tally:
     spoken: dict[int, bool]
     reasons: dict[int, set[str]]
     is_odd: bool = False
+    """An error was reported, or it is unclear what belongs to which choice."""
 
 
 def _tally(documents: Iterable[JsonObject], speaks: Speaks) -> _Tally:
     tally = _Tally({}, {})
     spoken = tally.spoken
     for document in documents:
+        if document.get("error") is not None or document.get("object") == "error":
+            tally.is_odd = True
         choices = document.get("choices")
-        if not isinstance(choices, list):
-            continue
-        for position, choice in enumerate(choices):
-            index = choice.get("index", position) if isinstance(choice, dict) else None
-            if not isinstance(choice, dict) or not _is_index(index):
+        for position, choice in enumerate(choices if isinstance(choices, list) else ()):
+            if not isinstance(choice, dict):
                 tally.is_odd = True
                 continue
+            index = choice.get("index", position)
+            if type(index) is not int or not 0 <= index < MAX_CHOICES:
+                tally.is_odd = True
+                continue
+            if choice.get("error") is not None:
+                tally.is_odd = True
             if not spoken.get(index):
                 spoken[index] = speaks(choice)
             reason = choice.get("finish_reason")
@@ -145,16 +160,12 @@ def _tally(documents: Iterable[JsonObject], speaks: Speaks) -> _Tally:
     return tally
 
 
-def _is_index(value: Json) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_CHOICES
-
-
 def _answer(
     documents: Sequence[JsonObject], tally: _Tally, *, has_error: bool, is_terminated: bool
 ) -> Answer:
     usage = _last_object(documents, "usage")
     timings = _last_object(documents, "timings") or {}
-    count = max(tally.spoken, default=-1) + 1
+    count = max(tally.spoken) + 1 if tally.spoken else 0
     prompt_tokens, completion_tokens, cached_tokens = _count_tokens(usage or {}, timings)
     return Answer(
         model=_model(documents),

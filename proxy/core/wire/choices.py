@@ -55,8 +55,8 @@ class ChoicesOperation:
         if (
             question is None
             or not isinstance(model, str)
-            or not isinstance(stream, bool | None)
-            or not isinstance(options, dict | None)
+            or not (stream is None or isinstance(stream, bool))
+            or not (options is None or isinstance(options, dict))
         ):
             return None
         history, last = question
@@ -66,9 +66,9 @@ class ChoicesOperation:
         """Say what a JSON answer tells of itself."""
         return answer.describe_document(document, self.form.speaks)
 
-    def describe_stream(self, frames: Sequence[Frame]) -> Answer:
+    def describe_stream(self, body: bytes) -> Answer:
         """Say what a recorded stream tells of itself."""
-        return answer.describe_recording(answer.read_recording(frames), self.form.speaks)
+        return answer.describe_recording(answer.read_body(body), self.form.speaks)
 
     def has_ended(self, tail: bytes) -> bool:
         """Say whether the stream's last event was `[DONE]`."""

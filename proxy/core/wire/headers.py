@@ -26,7 +26,6 @@ _NOT_UPGRADED = frozenset({b"host", b"proxy-authorization", b"proxy-connection"}
 
 STORED = frozenset(
     {
-        b"content-type",
         b"content-language",
         b"openai-version",
         b"openai-model",
@@ -36,7 +35,7 @@ STORED = frozenset(
         b"vary",
     }
 )
-"""What is kept of a response: nothing that speaks of one request, one client or one moment."""
+"""What is kept of a response besides its Content-Type: nothing of one request, client or moment."""
 
 
 def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
@@ -65,11 +64,9 @@ def relayed(fields: Fields, values: Mapping[bytes, bytes]) -> bytes:
 
 
 def stored(values: Mapping[bytes, bytes]) -> Fields:
-    """What of a response's fields is kept with it, by their lower-case names."""
-    unwanted = connection_options(values)
-    return tuple(
-        (name, value) for name, value in values.items() if name in STORED and name not in unwanted
-    )
+    """What of a response's fields is kept with it besides Content-Type; names in lower case."""
+    names = STORED.intersection(values) - connection_options(values)
+    return tuple([(name, values[name]) for name in sorted(names)])
 
 
 def by_name(fields: Fields) -> dict[bytes, bytes]:

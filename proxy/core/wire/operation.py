@@ -82,8 +82,8 @@ class Operation(Protocol):
     def describe_document(self, document: JsonObject) -> Answer:
         """Say what a JSON answer tells of itself. Never raises on odd structure."""
 
-    def describe_stream(self, frames: Sequence[Frame]) -> Answer:
-        """Say what a recorded stream tells of itself. Never raises on odd structure."""
+    def describe_stream(self, body: bytes) -> Answer:
+        """Say what a whole recorded stream tells of itself. Never raises on odd structure."""
 
     def has_ended(self, tail: bytes) -> bool:
         """Say whether a stream whose last bytes are `tail` has said all that it will."""

@@ -265,7 +265,7 @@ def test_what_a_mask_takes_out_does_not_count() -> None:
 
 def test_masks_reach_the_parts_of_every_message() -> None:
     def said(date: str) -> list[Json]:
-        part: JsonObject = {"type": "text", "text": f"It is {date}."}
+        part: JsonObject = {"type": "text", "text": f"It is {date}.", "n": 1, "x": None}
         return [{"role": "system", "content": [part]}, HELLO]
 
     one, other = (_masked("", DATE, messages=said(date)) for date in ("2026-01-02", "2026-01-03"))

@@ -38,6 +38,11 @@ def frames_of_bytes(body: bytes) -> list[Frame]:
     return frames
 
 
+def bytes_of(frames: Iterable[Frame]) -> bytes:
+    """The stream that frames come from."""
+    return b"".join(frame.raw for frame in frames)
+
+
 def chunks_of(body: bytes | None) -> list[JsonObject]:
     """The chunks of a stream that has a `[DONE]` at its end and nowhere else."""
     assert body is not None

@@ -38,7 +38,7 @@ def test_what_asks_the_question_is_never_ignored(operation: Operation) -> None:
 def test_an_empty_body_document_or_stream_raises_nothing(operation: Operation) -> None:
     assert operation.read({}) is None
     assert operation.describe_document({}).finish_reasons == ()
-    assert operation.describe_stream([]).is_empty
+    assert operation.describe_stream(b"").is_empty
     assert operation.to_document([]) is None
     assert operation.to_stream({}, include_usage=False) is None
     assert operation.without_usage([]) in (b"", None)

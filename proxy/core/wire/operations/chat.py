@@ -6,7 +6,7 @@ from proxy.core.wire.choices import LISTED, ChoicesOperation, Form, merge_fields
 from proxy.core.wire.merge import Manner, MergeError, merge, merge_calls
 from proxy.core.wire.operation import Json, JsonObject, Operation
 
-_SPEAKING = ("content", "refusal", "tool_calls", "function_call", "audio", "images")
+_SPEAKING = frozenset({"content", "refusal", "tool_calls", "function_call", "audio", "images"})
 _THINKING = ("reasoning", "thinking")
 """How the members begin in which servers put what a model thinks before it answers."""
 
@@ -15,8 +15,9 @@ def _read_input(body: JsonObject) -> tuple[tuple[Json, ...], Json] | None:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         return None
-    if not all(isinstance(message, dict) for message in messages):
-        return None
+    for message in messages:
+        if not isinstance(message, dict):
+            return None
     return tuple(messages[:-1]), messages[-1]
 
 
@@ -24,7 +25,10 @@ def _speaks(choice: JsonObject) -> bool:
     said = choice.get("message", choice.get("delta"))
     if not isinstance(said, dict):
         return False
-    return any(said[name] for name in said if name in _SPEAKING or name.startswith(_THINKING))
+    for name, value in said.items():
+        if value and (name in _SPEAKING or name.startswith(_THINKING)):
+            return True
+    return False
 
 
 def _merge(fragments: Sequence[JsonObject]) -> JsonObject:

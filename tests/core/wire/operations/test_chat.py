@@ -9,6 +9,7 @@ from proxy.core.wire.operation import Json, JsonObject
 from proxy.core.wire.operations.chat import OPERATION
 from tests.core.wire import served
 from tests.core.wire.streams import (
+    bytes_of,
     chunk,
     chunks_of,
     delta,
@@ -156,7 +157,7 @@ def test_any_way_to_stream_an_answer_gives_its_document(told: tuple[JsonObject, 
     document, body = told
     frames = frames_of_bytes(body)
     assert read(OPERATION.to_document(frames)) == document
-    from_stream = OPERATION.describe_stream(frames)
+    from_stream = OPERATION.describe_stream(bytes_of(frames))
     from_document = OPERATION.describe_document(document)
     assert from_stream == from_document
 
@@ -199,7 +200,7 @@ json_values = st.recursive(
 @given(st.lists(json_values, max_size=4), st.dictionaries(st.just("choices"), json_values))
 def test_odd_structure_raises_nothing(chunks: list[Json], document: JsonObject) -> None:
     frames = frames_of(*chunks)
-    OPERATION.describe_stream(frames)
+    OPERATION.describe_stream(bytes_of(frames))
     OPERATION.to_document(frames)
     OPERATION.without_usage(frames)
     OPERATION.describe_document(document)
@@ -474,7 +475,7 @@ def test_a_message_of_unknown_form_is_not_spread(message: Json) -> None:
 def test_any_text_or_call_is_something(message: JsonObject) -> None:
     assert not OPERATION.describe_document(answered(message)).is_empty
     stream = frames_of(chunk(delta(**message)), chunk(delta(finish_reason="stop")))
-    assert not OPERATION.describe_stream(stream).is_empty
+    assert not OPERATION.describe_stream(bytes_of(stream)).is_empty
 
 
 @pytest.mark.parametrize(

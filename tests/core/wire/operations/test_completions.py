@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from proxy.core.wire.operation import Json, JsonObject
 from proxy.core.wire.operations.completions import OPERATION
 from tests.core.wire import served
-from tests.core.wire.streams import chunks_of, frames_of, frames_of_bytes, read, without
+from tests.core.wire.streams import bytes_of, chunks_of, frames_of, frames_of_bytes, read, without
 
 TEXT = "text_completion"
 
@@ -54,7 +54,7 @@ def test_any_way_to_stream_an_answer_gives_its_document(told: tuple[JsonObject, 
     document, body = told
     frames = frames_of_bytes(body)
     assert read(OPERATION.to_document(frames)) == document
-    assert OPERATION.describe_stream(frames) == OPERATION.describe_document(document)
+    assert OPERATION.describe_stream(bytes_of(frames)) == OPERATION.describe_document(document)
 
 
 @settings(max_examples=50)
@@ -134,7 +134,9 @@ def test_a_choice_without_text_is_refused_in_both_directions(members: JsonObject
 
 def test_a_choice_without_text_is_empty() -> None:
     assert OPERATION.describe_document(answered(text="")).is_empty
-    assert OPERATION.describe_stream(frames_of(fragment("", finish_reason="stop"))).is_empty
+    assert OPERATION.describe_stream(
+        bytes_of(frames_of(fragment("", finish_reason="stop")))
+    ).is_empty
     assert not OPERATION.describe_document(answered(text="a")).is_empty
 
 

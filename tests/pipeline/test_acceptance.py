@@ -1,0 +1,35 @@
+"""Callers that the upstream refuses."""
+
+import pytest
+
+from proxy.pipeline.acceptance import Acceptance
+
+A = b"a" * 32
+B = b"b" * 32
+
+
+@pytest.mark.parametrize(
+    ("statuses", "is_refused"),
+    [
+        ([], False),
+        ([200], False),
+        ([401], False),
+        ([200, 401], True),
+        ([200, 403], True),
+        ([201, 401], True),
+        ([200, 401, 200], False),
+        ([200, 401, 204, 403], True),
+        ([200, 400, 404, 429, 500, 307], False),
+        ([200, 401, 500, 429, 404], True),
+        ([401, 403, 500], False),
+        ([500, 401], False),
+    ],
+)
+def test_the_last_word_on_an_accepted_caller_counts(
+    statuses: list[int], *, is_refused: bool
+) -> None:
+    acceptance = Acceptance()
+    for status in statuses:
+        acceptance.learn(A, status)
+    assert acceptance.is_refused(A) is is_refused
+    assert acceptance.is_refused(B) is False

@@ -1,0 +1,208 @@
+"""Metrics: they parse, they count, and no client can make more of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from proxy.core.cache.storable import Unstorable
+from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+
+EXCHANGE = Exchange(
+    started=10.0,
+    method="POST",
+    path="/v1/chat/completions",
+    operation="chat",
+    status=200,
+    first_byte=10.25,
+    ended=12.0,
+)
+LABELS = {"operation", "cache", "status_class", "le", "code", "verdict", "trigger", "result"}
+LABELS |= {"task", "version"}
+
+
+Place: TypeAlias = tuple[str, frozenset[str]]
+
+
+def at(name: str, *labels: str) -> Place:
+    """A sample's name and the values of its labels."""
+    return name, frozenset(labels)
+
+
+def samples(metrics: Metrics) -> dict[Place, float]:
+    """Every sample by name and label values, but for the times at which series began."""
+    return {
+        at(sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(metrics.exposition().decode())
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def observed(*exchanges: Exchange, cache: str = "miss") -> dict[Place, float]:
+    metrics = Metrics("1")
+    for exchange in exchanges:
+        metrics.observe(exchange, cache)
+    return samples(metrics)
+
+
+def test_a_request_is_counted_and_timed() -> None:
+    found = observed(EXCHANGE, replace(EXCHANGE, ended=11.0))
+    assert found[at("reprise_requests_total", "chat", "miss", "2xx")] == 2
+    assert found[at("reprise_request_duration_seconds_count", "chat", "miss", "2xx")] == 2
+    assert found[at("reprise_request_duration_seconds_sum", "chat", "miss", "2xx")] == 3
+    assert found[at("reprise_request_duration_seconds_bucket", "chat", "miss", "2xx", "1.0")] == 1
+    assert found[at("reprise_request_duration_seconds_bucket", "chat", "miss", "2xx", "+Inf")] == 2
+    assert found[at("reprise_time_to_first_byte_seconds_sum", "chat", "miss", "2xx")] == 0.5
+
+
+def test_a_request_without_a_first_byte_has_none() -> None:
+    found = observed(replace(EXCHANGE, first_byte=None))
+    assert found[at("reprise_time_to_first_byte_seconds_count", "chat", "miss", "2xx")] == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "status_class"), [(200, "2xx"), (304, "3xx"), (404, "4xx"), (599, "5xx"), (0, "0xx")]
+)
+def test_statuses_are_counted_by_class(status: int, status_class: str) -> None:
+    found = observed(replace(EXCHANGE, status=status))
+    assert found[at("reprise_requests_total", "chat", "miss", status_class)] == 1
+
+
+def test_what_is_no_operation_is_counted_as_other() -> None:
+    found = observed(replace(EXCHANGE, operation="", client_gone=True))
+    assert found[at("reprise_requests_total", "other", "miss", "2xx")] == 1
+    assert found[at("reprise_client_gone_total", "other")] == 1
+
+
+def test_saved_tokens_retries_and_errors_are_counted() -> None:
+    eventful = replace(
+        EXCHANGE, saved_tokens=7, client_gone=True, retried=True, error="upstream_broken"
+    )
+    found = observed(eventful, eventful, EXCHANGE)
+    assert found[at("reprise_saved_tokens_total", "chat", "miss", "2xx")] == 14
+    assert found[at("reprise_client_gone_total", "chat")] == 2
+    assert found[at("reprise_upstream_retries_total")] == 2
+    assert found[at("reprise_errors_total", "upstream_broken")] == 2
+
+
+def test_what_becomes_of_answers_is_counted() -> None:
+    metrics = Metrics("1")
+    for verdict in ("stored", Unstorable.CUT, "stored"):
+        metrics.answer(verdict)
+    assert samples(metrics)[at("reprise_answers_total", "stored")] == 2
+    assert samples(metrics)[at("reprise_answers_total", "cut")] == 1
+
+
+@pytest.mark.parametrize(
+    ("results", "is_ok"),
+    [
+        ([], 1),
+        (["applied"], 1),
+        (["failed"], 0),
+        (["failed", "unchanged"], 0),
+        (["failed", "applied"], 1),
+        (["applied", "failed"], 0),
+    ],
+)
+def test_the_last_reload_that_changed_something_tells_whether_all_is_well(
+    results: list[str], is_ok: float
+) -> None:
+    metrics = Metrics("1")
+    for result in results:
+        metrics.reload("signal", result)
+    found = samples(metrics)
+    assert found[at("reprise_config_last_reload_successful")] == is_ok
+    assert sum(
+        value for (name, _), value in found.items() if name == "reprise_config_reloads_total"
+    ) == len(results)
+
+
+def test_the_death_of_a_task_is_counted() -> None:
+    metrics = Metrics("1")
+    metrics.task_error("flight")
+    assert samples(metrics)[at("reprise_task_errors_total", "flight")] == 1
+
+
+def test_the_version_is_told() -> None:
+    assert samples(Metrics("1.2.3"))[at("reprise_build_info", "1.2.3")] == 1
+
+
+def test_figures_are_read_at_each_scrape() -> None:
+    figures = {"entries": 1.0, "evictions": 0.0}
+    metrics = Metrics("1")
+    metrics.watch(lambda: figures, frozenset({"evictions"}))
+    figures |= {"entries": 5.0, "evictions": 2.0}
+    found = samples(metrics)
+    assert found[at("reprise_entries")] == 5
+    assert found[at("reprise_evictions_total")] == 2
+
+
+def test_two_applications_do_not_share_a_registry() -> None:
+    one, other = Metrics("1"), Metrics("1")
+    one.answer("stored")
+    assert at("reprise_answers_total", "stored") not in samples(other)
+
+
+def strangers(count: int) -> Iterable[Exchange]:
+    """Requests that differ in everything that a client can choose."""
+    for number in range(count):
+        yield replace(
+            EXCHANGE,
+            path=f"/v1/{number}/chat/completions",
+            model=f"model-秘密-{number}",
+            tenant=f"{number:012x}",
+            request_id=f"id-{number}",
+            detail=f"detail-{number}",
+            note=f"note-{number}",
+            method=f"M{number}",
+            pool=f"pool-{number}",
+            status=200 + number % 100,
+        )
+
+
+def test_no_client_can_make_more_series() -> None:
+    found = observed(*strangers(300))
+    assert found.keys() == observed(*strangers(1)).keys()
+    metrics = Metrics("1")
+    for exchange in strangers(3):
+        metrics.observe(exchange, "miss")
+    text = metrics.exposition().decode()
+    assert not any(
+        word in text for word in ("秘密", "model", "id-1", "detail-", "note-", "pool-", "M1")
+    )
+
+
+def test_labels_come_from_closed_sets() -> None:
+    metrics = Metrics("1")
+    for cache in (*Fwd, *Level, "none"):
+        metrics.observe(replace(EXCHANGE, saved_tokens=1, client_gone=True, error="e"), cache)
+    metrics.answer("stored")
+    metrics.reload("file", "applied")
+    metrics.task_error("flight")
+    families = list(text_string_to_metric_families(metrics.exposition().decode()))
+    assert {name for family in families for one in family.samples for name in one.labels} == LABELS
+    assert all(family.name.startswith("reprise_") for family in families)
+    assert all(family.documentation for family in families)
+    assert CONTENT_TYPE.startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bound", "above"),
+    [
+        (0.0, "0.00025", None),
+        (0.25, "0.25", "0.1"),
+        (0.26, "0.5", "0.25"),
+        (500.0, "+Inf", "120.0"),
+    ],
+)
+def test_a_duration_is_in_every_bucket_that_it_does_not_exceed(
+    seconds: float, bound: str, above: str | None
+) -> None:
+    found = observed(replace(EXCHANGE, started=0.0, ended=seconds))
+    name = "reprise_request_duration_seconds_bucket"
+    assert found[at(name, "chat", "miss", "2xx", bound)] == 1
+    assert above is None or found[at(name, "chat", "miss", "2xx", above)] == 0

@@ -1,0 +1,188 @@
+"""Background tasks are kept, told about, and waited for."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from proxy.tasks import Tasks
+
+Told = list[tuple[str, BaseException]]
+
+
+@pytest.fixture
+def told() -> Told:
+    """What the tasks said of errors."""
+    return []
+
+
+@pytest.fixture
+async def tasks(told: Told) -> AsyncIterator[Tasks]:
+    """Tasks that are cancelled at the end of the test."""
+    tasks = Tasks(lambda name, error: told.append((name, error)))
+    yield tasks
+    await tasks.drain(0)
+
+
+class Work:
+    """A coroutine that says how far it is and ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+        self.was_cancelled = False
+
+    async def run(self) -> None:
+        """Wait for `go`."""
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+
+
+async def fail(error: BaseException) -> None:
+    raise error
+
+
+async def test_a_task_runs_beside_its_maker(tasks: Tasks, told: Told) -> None:
+    work = Work()
+    tasks.spawn(work.run(), "work")
+    assert len(tasks) == 1
+    await work.begun.wait()
+    work.go.set()
+    await tasks.drain(5)
+    assert (len(tasks), work.was_cancelled, told) == (0, False, [])
+
+
+async def test_a_task_has_its_name(tasks: Tasks) -> None:
+    names: list[str] = []
+
+    async def look() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        names.append(task.get_name())
+
+    tasks.spawn(look(), "look")
+    await tasks.drain(5)
+    assert names == ["look"]
+
+
+async def test_a_task_without_other_references_is_not_lost(tasks: Tasks) -> None:
+    done: list[str] = []
+
+    async def wait_for_nobody() -> None:
+        # Only this future knows the task, and only the task knows the future.
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            await future
+        finally:
+            done.append("ended")
+
+    tasks.spawn(wait_for_nobody(), "waits")
+    await asyncio.sleep(0)
+    gc.collect()
+    assert (len(tasks), done) == (1, [])
+
+
+async def test_what_is_returned_cancels_it(tasks: Tasks, told: Told) -> None:
+    work = Work()
+    cancel = tasks.spawn(work.run(), "work")
+    await work.begun.wait()
+    cancel()
+    await tasks.drain(5)
+    assert (len(tasks), work.was_cancelled, told) == (0, True, [])
+    cancel()
+
+
+async def test_a_task_that_dies_is_told_by_its_name(tasks: Tasks, told: Told) -> None:
+    error = OSError("disk full")
+    tasks.spawn(fail(error), "writer")
+    await tasks.drain(5)
+    assert told == [("writer", error)]
+    assert len(tasks) == 0
+
+
+async def test_the_death_of_one_does_not_touch_the_others(tasks: Tasks, told: Told) -> None:
+    work = Work()
+    tasks.spawn(fail(ValueError()), "dies")
+    tasks.spawn(work.run(), "lives")
+    await work.begun.wait()
+    await asyncio.sleep(0)
+    assert ([name for name, _ in told], len(tasks)) == (["dies"], 1)
+
+
+async def test_draining_nothing_is_done_at_once(tasks: Tasks) -> None:
+    await tasks.drain(1000)
+    assert len(tasks) == 0
+
+
+async def test_draining_waits_within_the_grace(tasks: Tasks) -> None:
+    work = Work()
+    tasks.spawn(work.run(), "work")
+    asyncio.get_running_loop().call_later(0.01, work.go.set)
+    await tasks.drain(1000)
+    assert not work.was_cancelled
+
+
+async def test_draining_cancels_what_does_not_end_in_time(tasks: Tasks, told: Told) -> None:
+    quick, slow = Work(), Work()
+    quick.go.set()
+    tasks.spawn(quick.run(), "quick")
+    tasks.spawn(slow.run(), "slow")
+    await tasks.drain(0.01)
+    assert (quick.was_cancelled, slow.was_cancelled, len(tasks), told) == (False, True, 0, [])
+
+
+async def test_draining_waits_for_what_a_cancelled_task_still_has_to_do(tasks: Tasks) -> None:
+    steps: list[str] = []
+    begun = asyncio.Event()
+
+    async def tidy() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            steps.append("tidied")
+
+    tasks.spawn(tidy(), "tidy")
+    await begun.wait()
+    await tasks.drain(0)
+    assert steps == ["tidied"]
+
+
+async def test_draining_cancels_what_a_cancelled_task_leaves_behind(tasks: Tasks) -> None:
+    heir, begun = Work(), asyncio.Event()
+
+    async def leave(make: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            tasks.spawn(make(), "heir")
+
+    tasks.spawn(leave(heir.run), "leaves")
+    await begun.wait()
+    async with asyncio.timeout(5):
+        await tasks.drain(0)
+    assert len(tasks) == 0
+
+
+async def test_an_error_while_draining_is_told(tasks: Tasks, told: Told) -> None:
+    error, begun = RuntimeError("late"), asyncio.Event()
+
+    async def die_when_cancelled() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            raise error
+
+    tasks.spawn(die_when_cancelled(), "late")
+    await begun.wait()
+    await tasks.drain(0)
+    assert told == [("late", error)]
