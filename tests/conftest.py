@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import pytest
 from blockbuster import blockbuster_ctx
+from hypothesis import settings
 
 from proxy.app import App
 from proxy.config import Config, load
@@ -23,6 +24,9 @@ StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager[App]]
 """`async with proxy("ttl: ...", upstream=URL) as app`; the arguments have defaults."""
 Serve: TypeAlias = Callable[..., ProxyProcess]
 """`async with serve("--upstream", URL) as process`; both listeners take free ports."""
+
+settings.register_profile("shared machine", deadline=None)  # the time of one example says nothing
+settings.load_profile("shared machine")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,11 +1,19 @@
 """What the composition root joins."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from proxy.app import App
+from proxy.config import Config, load
+from proxy.pipeline.record import Recorder
 from tests.conftest import StartProxy
+from tests.fakes.answers import chat_answer
 from tests.fakes.client import ask, question
-from tests.fakes.upstream import ScriptedUpstream
-from tests.watch import figure
+from tests.fakes.clock import FakeClock
+from tests.fakes.upstream import ScriptedUpstream, json_reply
+from tests.watch import figure, until
 
 
 async def test_models_go_to_the_upstream_that_names_them(proxy: StartProxy) -> None:
@@ -62,3 +70,63 @@ async def test_figures_are_at_rest_when_nothing_happens(proxy: StartProxy) -> No
         for name in ("in_flight_requests", "flights"):
             assert figure(app, name) == 0
         assert figure(app, "entries") == 1
+
+
+def config(tmp_path: Path, upstream: ScriptedUpstream, settings: str) -> Config:
+    file = tmp_path / "reprise.yaml"
+    file.write_text(settings)
+    return load(
+        file, upstream=upstream.url, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
+    )
+
+
+async def test_a_reload_takes_over_every_bound(
+    tmp_path: Path, upstream: ScriptedUpstream, clock: FakeClock
+) -> None:
+    async def prepare(settings: str) -> Config:
+        return await asyncio.to_thread(config, tmp_path, upstream, settings)
+
+    before = await prepare("ttl: {exact: 100s, jitter: 0}")
+    after = await prepare(
+        "ttl: {exact: 50s, jitter: 0, stale_if_error: 0s}\nlog: {level: warning}\n"
+        "memory: {max_entries: 2, max_entry_bytes: 2KiB}\nlimits: {max_body_bytes: 4KiB}"
+    )
+    log: list[bytes] = []
+    app = App(before, write=log.append, load=lambda: after, clock=clock)
+    await app.start()
+    try:
+        for number in range(4):
+            await ask(app.url, question(f"Q{number}"))
+        clock.advance(40)
+        assert (await app.reloader.reload("admin")).applied
+        assert figure(app, "entries") == 2
+        assert (await ask(app.url, question("Q3"))).cache == "reprise; hit; ttl=10; detail=exact"
+        log.clear()
+        clock.advance(20)
+        assert not (await ask(app.url, question("Q3"))).is_hit
+        upstream.will(json_reply(chat_answer("x" * 3000)))
+        for _ in range(2):
+            assert not (await ask(app.url, question("large"))).is_hit
+            await until(lambda: not figure(app, "flights"))
+            upstream.will(json_reply(chat_answer("x" * 3000)))
+        assert (await ask(app.url, question("x" * 5000))).status == 413
+        assert log == []
+    finally:
+        await app.stop()
+
+
+async def test_a_background_task_that_dies_is_told_of_and_harms_nobody(
+    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> bool:
+        raise RuntimeError("a mistake")
+
+    log: list[bytes] = []
+    async with proxy(log=log) as app:
+        with monkeypatch.context() as patch:
+            patch.setattr(Recorder, "record", fail)
+            assert (await ask(app.url)).text == "answer 1"
+            await until(lambda: b"background task died" in b"".join(log))
+        assert b'reprise_task_errors_total{task="flight"} 1.0' in app.metrics.exposition()
+        assert (await ask(app.url)).text == "answer 2"
+        assert figure(app, "flights") == 0

@@ -77,6 +77,7 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
     def wanted(what: str) -> bool:
         return not options.only or what in options.only
 
+    parts = measure_parts() if wanted("parts") else ()
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
@@ -87,7 +88,6 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         if wanted("start"):
             console.print("start-up")
             start_seconds = measure_start(folder, times=2 if options.quick else 5)
-    parts = measure_parts() if wanted("parts") else ()
     return Findings(
         rounds=options.rounds,
         seconds=options.seconds,

@@ -24,7 +24,9 @@ def _chat_body(*, stream: bool) -> bytes:
     """A chat request of 1 KB with a place for a counter in its prompt."""
 
     def body(prose: str) -> bytes:
-        question = f"Ticket {_COUNTER}: {prose}Where is it now?"
+        # two questions: `stream` is no part of a key, and each shape is to be recorded as it came
+        kind = "Stream" if stream else "Ticket"
+        question = f"{kind} {_COUNTER}: {prose}Where is it now?"
         messages = [
             {"role": "system", "content": _SYSTEM_PROMPT},
             {"role": "user", "content": question},

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Serve
-from tests.fakes.client import ask, call
+from tests.fakes.client import ask, call, connect
 from tests.fakes.process import ProxyProcess
 from tests.fakes.upstream import ScriptedUpstream
 
@@ -73,3 +73,17 @@ async def test_a_taken_port_is_named(serve: Serve, upstream: ScriptedUpstream) -
     told = await failed(serve("--upstream", upstream.url, "--listen", address))
     assert "Cannot listen" in told
     assert address.partition(":")[2] in told
+
+
+async def test_what_is_not_http_is_refused_without_a_word_in_the_log(
+    serve: Serve, upstream: ScriptedUpstream
+) -> None:
+    async with serve("--upstream", upstream.url) as process:
+        for head in (b"\x16\x03\x01", b"GET / HTTP/1.1\r\nAuthoriz\xe9tion: sk-secret\r\n\r\n"):
+            async with connect(process.url) as client:
+                await client.write(head + b"\r\n\r\n")
+                assert b" 400 " in await client.closed()
+        assert (await ask(process.url)).status == 200
+        await process.logged("request")
+        assert process.stderr == ""
+        assert "sk-secret" not in process.stdout

@@ -215,3 +215,14 @@ async def test_a_stored_answer_is_served_while_the_upstream_is_down(
         again = await ask(app.url)
     assert again.is_hit
     assert again.json() == first.json() == chat_answer("answer 1")
+
+
+async def test_an_error_in_answer_to_head_has_no_body(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    await upstream.stop()
+    async with proxy() as app, connect(app.url) as client:
+        for _ in range(2):
+            failed = await client.ask("HEAD", "/v1/models")
+            assert (failed.status, failed.body) == (502, b"")
+            assert int(failed.header("Content-Length") or 0) > 0

@@ -20,7 +20,8 @@ class Peer:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
-        self._writer = writer
+        self.writer = writer
+        """For what the methods below do not do."""
         self.received = bytearray()
         """All that was read of it."""
 
@@ -53,8 +54,8 @@ class Peer:
 
     async def send(self, data: bytes) -> None:
         """Write and wait until the kernel has it."""
-        self._writer.write(data)
-        await self._writer.drain()
+        self.writer.write(data)
+        await self.writer.drain()
 
     async def send_bytewise(self, data: bytes) -> None:
         """Each byte in its own segment, as far as loopback allows; other tasks run between."""
@@ -69,14 +70,14 @@ class Peer:
 
     async def close(self) -> None:
         """End with FIN."""
-        self._writer.close()
-        await self._writer.wait_closed()
+        self.writer.close()
+        await self.writer.wait_closed()
 
     def reset(self) -> None:
         """End with RST."""
-        sock: socket.socket = self._writer.get_extra_info("socket")
+        sock: socket.socket = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._writer.transport.abort()
+        self.writer.transport.abort()
 
     async def gone(self) -> None:
         """Wait until the peer has closed its side."""

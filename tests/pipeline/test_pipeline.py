@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from proxy.pipeline import pipeline
 from tests.conftest import StartProxy
+from tests.fakes.answers import chat_stream, frame
 from tests.fakes.client import Answer, ask, call, posting, question
 from tests.fakes.clock import FakeClock
-from tests.fakes.upstream import ScriptedUpstream
+from tests.fakes.upstream import ScriptedUpstream, sse_reply
 
 A1 = {"role": "assistant", "content": "She is 45 years old, 四十五岁."}
 TOOL = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object"}}}
@@ -175,3 +177,41 @@ async def test_the_origin_of_a_page_gets_its_own_answer(proxy: StartProxy) -> No
         for origin in ("https://a.example", "https://b.example"):
             fields = [("Origin", origin)]
             assert [(await ask(app.url, fields=fields)).is_hit for _ in range(2)] == [False, True]
+
+
+async def test_what_does_not_convert_without_loss_is_asked_for_in_its_shape(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    frames = chat_stream(["a"])
+    frames[1] = frame({"choices": [{"index": 0, "delta": {"content": "a", "odd": [1, {}]}}]})
+    frames.insert(2, frame({"choices": [{"index": 0, "delta": {"odd": {"b": 1}}}]}))
+    upstream.will(sse_reply(*frames))
+    async with proxy() as app:
+        assert await hits(app.url, question(stream=True), question(stream=True)) == [False, True]
+        other = await ask(app.url)
+        assert (other.text, other.is_hit) == ("answer 2", False)
+        assert "detail=shape" in other.cache
+
+
+@pytest.mark.parametrize("length", [20_000, 400_000])
+async def test_a_long_question_is_cached_too(
+    proxy: StartProxy, upstream: ScriptedUpstream, length: int
+) -> None:
+    body = question("长 " * length)
+    async with proxy() as app:
+        assert await hits(app.url, body, body, body) == [False, True, True]
+        assert await hits(app.url, body.replace(b"m1", b"m2")) == [False]
+    assert upstream.requests[0].body == body
+
+
+async def test_more_questions_than_are_remembered_still_hit(
+    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "MEMO_ENTRIES", 3)
+    async with proxy() as app:
+        for round_ in range(3):
+            for number in range(10):
+                answer = await ask(
+                    app.url, question(f"Q{number}"), fields=[("Origin", f"o{number}")]
+                )
+                assert (answer.text, answer.is_hit) == (f"answer {number + 1}", round_ > 0)

@@ -263,4 +263,4 @@ def size_of_again(stored: StoredResponse) -> int:
 
 
 TestBounded = Bounded.TestCase
-TestBounded.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestBounded.settings = settings(max_examples=40, stateful_step_count=30)

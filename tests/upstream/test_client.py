@@ -335,3 +335,22 @@ async def test_more_calls_than_connections_wait_for_one(
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(once()) for _ in range(20)]
     assert len({call.result() for call in calls}) == 20
+
+
+async def test_a_handshake_that_does_not_end_is_a_timeout(client: AiohttpUpstream) -> None:
+    async def conversation(peer: Peer) -> None:
+        await peer.gone()
+
+    async with RawUpstream(conversation) as raw:
+        secure = raw.url.replace("http", "https")
+        with pytest.raises(UpstreamTimeout):
+            await client.send(request(secure, deadlines=Deadlines(connect=0.05)))
+
+
+async def test_a_server_without_tls_is_unreachable_by_https(client: AiohttpUpstream) -> None:
+    async def conversation(peer: Peer) -> None:
+        await peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async with RawUpstream(conversation) as raw:
+        with pytest.raises(UpstreamUnreachable):
+            await client.send(request(raw.url.replace("http", "https")))
