@@ -1,5 +1,6 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
+import logging
 import platform
 import random
 import secrets
@@ -26,10 +27,14 @@ from proxy.server.encode import Encoder
 from proxy.server.handler import Handler
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
-from proxy.telemetry.log import StructLog
+from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Reporter
 from proxy.upstream.client import AiohttpUpstream
+
+_SILENT = logging.Logger("aiohttp")
+"""aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
+_SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
 
@@ -108,6 +113,7 @@ class App:
             self._handler.handle,
             handler_cancellation=True,
             access_log=None,
+            logger=_SILENT,
             auto_decompress=False,
             max_line_size=static.max_header_bytes,
             max_field_size=static.max_header_bytes,
@@ -120,7 +126,7 @@ class App:
     async def start(self) -> None:
         """Listen. Raises OSError where an address cannot be had."""
         static = self.reloader.current.static
-        admin = web.AppRunner(application(self._controls()), access_log=None)
+        admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
         self.admin_url = await self._listen(admin, static.admin_listen)
@@ -221,7 +227,7 @@ class App:
 
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
-        self.log.emit("error", "background task died", {"task": name, "error": repr(error)})
+        self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
 
 
 def _limits(config: Config) -> Limits:

@@ -45,7 +45,6 @@ class Exchange:
     ttl: int | None = None
     """Remaining freshness of a hit in whole seconds, negative if stale."""
     age: int = 0
-    similarity: float | None = None
     status: int = 0
     fwd_status: int = 0
     bytes_sent: int = 0
@@ -56,7 +55,5 @@ class Exchange:
     retried: bool = False
     error: str = ""
     """The code of our own error, also where it came too late to be sent."""
-    note: str = ""
-    """What went wrong in the cache without failing the request."""
     saved_tokens: int = 0
     """Completion tokens that a hit spared the upstream."""

@@ -36,6 +36,10 @@ from proxy.ports import Clock, Store, Upstream, Wire
 MEMO_ENTRIES = 4096
 """Plans of repeated requests that are kept (twice as many at most)."""
 MEMO_BODY_BYTES = 64 * 1024
+MEMO_PLAN_BYTES = 1024
+"""What a remembered plan may hold of the client's own text."""
+MEMO_HEAD_BYTES = 4096
+"""The deciding fields of a head that is remembered, in sum."""
 
 
 class Pipeline:
@@ -134,21 +138,24 @@ class Pipeline:
         plan = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
         if plan is not None:
             return plan, fingerprint
-        head = self._head(request, hashlib.sha256(b"\x00".join(parts)).digest())
+        head = self._head(request, b"\x00".join(parts))
         return classify(request, self.rules, self._operations, self._secret, head), fingerprint
 
-    def _head(self, request: Request, digest: bytes) -> Head:
+    def _head(self, request: Request, deciding: bytes) -> Head:
         # The heads of one client's requests are alike: read once.
+        digest = hashlib.sha256(deciding).digest()
         head = self._heads.get(digest)
         if head is None:
             head = read_head(request, self._secret)
             if len(self._heads) >= MEMO_ENTRIES:
                 self._heads.clear()
-            self._heads[digest] = head
+            if len(deciding) <= MEMO_HEAD_BYTES:
+                self._heads[digest] = head
         return head
 
     def _remember(self, fingerprint: bytes, plan: Lookup) -> None:
-        if fingerprint and fingerprint not in self._memo:
+        size = len(plan.stream_options) + len(plan.model)
+        if fingerprint and size <= MEMO_PLAN_BYTES and fingerprint not in self._memo:
             if len(self._memo) >= MEMO_ENTRIES:
                 self._older_memo, self._memo = self._memo, {}
             self._memo[fingerprint] = plan

@@ -14,7 +14,7 @@ from proxy.ports import Clock
 from proxy.server.decode import ClientBody, Limits, decode
 from proxy.server.encode import Encoder
 from proxy.server.upgrade import is_upgrade, tunnel
-from proxy.telemetry.log import Log
+from proxy.telemetry.log import Log, trace_of
 from proxy.telemetry.report import Reporter
 
 
@@ -92,9 +92,8 @@ class Handler:
         except (ConnectionError, TimeoutError):
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: a mistake of ours ends one request
-            self._log.emit(
-                "error", "internal error", {"error": repr(error), "request_id": exchange.request_id}
-            )
+            told = {"request_id": exchange.request_id, **trace_of(error)}
+            self._log.emit("error", "internal error", told)
             return await self._encoder.send_error(
                 raw, InternalError("An error inside the proxy; its log has it."), exchange
             )

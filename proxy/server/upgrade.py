@@ -15,7 +15,9 @@ _PAUSE_BYTES = 256 * 1024
 
 def is_upgrade(request: web.BaseRequest) -> bool:
     """Whether the client asks for another protocol that aiohttp's parser then leaves alone."""
-    if request.headers.get("Upgrade", "").lower() != "websocket" or request.method != "GET":
+    if request.headers.get("Upgrade", "").lower() != "websocket":
+        return False
+    if request.method != "GET" or request.body_exists:
         return False
     options = ",".join(request.headers.getall("Connection", ())).lower().split(",")
     return "upgrade" in (option.strip() for option in options)

@@ -9,6 +9,7 @@ import os
 import select
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias
@@ -121,6 +122,17 @@ class StructLog:
             return
         fields["timestamp"] = round(self._wall(), 6)
         self._write(_json(fields))
+
+
+def trace_of(error: BaseException) -> Event:
+    """An exception as fields: its type and where it came from, not its words.
+
+    Those may quote a prompt.
+    """
+    return {
+        "error": type(error).__name__,
+        "trace": "".join(traceback.format_tb(error.__traceback__)),
+    }
 
 
 def _json(fields: Event) -> bytes:

@@ -257,9 +257,7 @@ async def test_no_cache_is_not_answered_by_a_stale_answer(
         assert (await ask(app.url, fields=wish("no-cache"))).status == 500
 
 
-async def test_lives_are_spread_by_the_jitter(
-    proxy: StartProxy, clock: FakeClock
-) -> None:
+async def test_lives_are_spread_by_the_jitter(proxy: StartProxy, clock: FakeClock) -> None:
     async with proxy("ttl: {jitter: 0.5}", clock=clock) as app:
         lives = set()
         for number in range(8):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.acceptance import MAX_CALLERS, Acceptance
 
 A = b"a" * 32
 B = b"b" * 32
@@ -33,3 +33,13 @@ def test_the_last_word_on_an_accepted_caller_counts(
         acceptance.learn(A, status)
     assert acceptance.is_refused(A) is is_refused
     assert acceptance.is_refused(B) is False
+
+
+def test_callers_are_bounded_and_a_forgotten_one_is_refused_all_the_same() -> None:
+    acceptance = Acceptance()
+    for number in range(MAX_CALLERS + 1):
+        acceptance.learn(number.to_bytes(32, "big"), 200)
+    forgotten = bytes(32)
+    assert not acceptance.is_refused(forgotten)
+    acceptance.learn(forgotten, 401)
+    assert acceptance.is_refused(forgotten)

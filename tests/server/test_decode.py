@@ -6,7 +6,6 @@ import pytest
 
 from tests.conftest import StartProxy
 from tests.fakes.client import CHAT, Connection, connect, posting, question
-from tests.fakes.raw_upstream import Peer, RawUpstream
 from tests.fakes.upstream import Reply, ScriptedUpstream
 
 SMALL = "limits: {max_body_bytes: 1KiB, max_keyed_body_bytes: 512B}"
@@ -210,26 +209,3 @@ async def test_a_head_that_is_not_http_is_refused_and_reaches_nobody(
         await client.write(head)
         assert (await client.closed()).startswith(b"HTTP/1.1 400 ") or upstream.calls == 0
     assert upstream.calls == 0
-
-
-async def test_a_body_that_stops_being_http_is_a_bad_request(proxy: StartProxy) -> None:
-    begun = asyncio.Event()
-
-    async def conversation(peer: Peer) -> None:
-        while b"abc" not in peer.received:
-            await peer.read(1)
-        begun.set()
-        await peer.gone()
-
-    async with (
-        RawUpstream(conversation) as raw,
-        proxy(upstream=raw.url) as app,
-        connect(app.url) as client,
-    ):
-        head = b"POST /v1/files HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-        await client.send_raw(head + b"3\r\nabc\r\n")
-        async with asyncio.timeout(5):
-            await begun.wait()
-        await client.write(b"zz\r\n")
-        refused = await client.head()
-    assert refused.status == 400

@@ -157,7 +157,6 @@ def strangers(count: int) -> Iterable[Exchange]:
             tenant=f"{number:012x}",
             request_id=f"id-{number}",
             detail=f"detail-{number}",
-            note=f"note-{number}",
             method=f"M{number}",
             pool=f"pool-{number}",
             status=200 + number % 100,

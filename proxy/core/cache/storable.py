@@ -1,12 +1,13 @@
 """May this answer be stored? (design 3; mission D7)"""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 import orjson
 
+from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS
 from proxy.core.model import Shape
 from proxy.core.wire.coding import plain
 from proxy.core.wire.headers import connection_options
@@ -15,12 +16,18 @@ from proxy.core.wire.operation import Answer, Operation
 FINISHED = frozenset({"stop", "tool_calls", "function_call"})
 """The finish reasons of an answer that is whole."""
 
+_ALWAYS_KEYED = frozenset(name.lower().encode() for name in (*VARIANT_FIELDS, "Accept-Encoding"))
+"""What an answer may vary by: fields that are in the key, and content codings, which are undone."""
+_KEYED = _ALWAYS_KEYED | {name.lower().encode() for name in CREDENTIAL_FIELDS}
+"""The same where each caller has its own answers."""
+
 
 class Unstorable(StrEnum):
     """Why an answer is not stored."""
 
     STATUS = "status"
     NO_STORE = "no-store"
+    VARY = "vary"
     CONTENT_TYPE = "content-type"
     CONTENT_CODING = "content-coding"
     UNREADABLE = "unreadable"
@@ -55,13 +62,17 @@ def shape_of(status: int, values: Mapping[bytes, bytes], *, is_shared: bool) -> 
 
     `values` has the field values by lower-case name (core/wire/headers.py:by_name).
     An upstream's `no-store` is honoured, and its `private` where answers are shared (RFC 9111
-    5.2.2). Its `no-cache` is not: servers send it with every event stream.
+    5.2.2). Its `no-cache` is not: servers send it with every event stream. An answer that varies by
+    a field which is not in the key is not stored (RFC 9111 4.1).
     """
     if status != 200:
         return DoNotStore(Unstorable.STATUS)
     control = values.get(b"cache-control", b"").lower()
     if b"no-store" in control or (is_shared and b"private" in control):
         return DoNotStore(Unstorable.NO_STORE)
+    vary = values.get(b"vary")
+    if vary and not (_ALWAYS_KEYED if is_shared else _KEYED).issuperset(_names(vary)):
+        return DoNotStore(Unstorable.VARY)
     if b"content-type" in connection_options(values):
         return DoNotStore(Unstorable.CONTENT_TYPE)
     media_type = values.get(b"content-type", b"").partition(b";")[0].strip().lower()
@@ -70,6 +81,10 @@ def shape_of(status: int, values: Mapping[bytes, bytes], *, is_shared: bool) -> 
     if media_type == b"text/event-stream":
         return Shape.SSE
     return DoNotStore(Unstorable.CONTENT_TYPE)
+
+
+def _names(field: bytes) -> Iterator[bytes]:
+    return (name.strip().lower() for name in field.split(b","))
 
 
 def storable(

@@ -110,6 +110,24 @@ def test_the_upstream_s_no_store_and_private_are_honoured(
     assert verdict == (Shape.JSON if is_stored else DoNotStore(Unstorable.NO_STORE))
 
 
+@pytest.mark.parametrize(
+    ("vary", "is_shared", "is_stored"),
+    [
+        ("Origin", True, True),
+        ("accept-encoding, ORIGIN", False, True),
+        ("Authorization", False, True),
+        ("Authorization", True, False),
+        ("Origin, Accept-Language", False, False),
+        ("*", False, False),
+    ],
+)
+def test_what_varies_by_a_field_that_is_not_in_the_key_is_not_stored(
+    vary: str, *, is_shared: bool, is_stored: bool
+) -> None:
+    verdict = head(JSON_TYPE, ("Vary", vary), is_shared=is_shared)
+    assert verdict == (Shape.JSON if is_stored else DoNotStore(Unstorable.VARY))
+
+
 WHOLE: list[tuple[bytes, Shape]] = [
     (document(choice()), Shape.JSON),
     (document(choice("tool_calls", content=None, tool_calls=[CALL])), Shape.JSON),
