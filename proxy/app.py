@@ -1,5 +1,6 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
+import asyncio
 import logging
 import platform
 import random
@@ -29,10 +30,10 @@ from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
-from proxy.telemetry.report import Reporter
+from proxy.telemetry.report import Backlog, Reporter
 from proxy.upstream.client import AiohttpUpstream
 
-_SILENT = logging.Logger("aiohttp")
+_SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
@@ -91,12 +92,14 @@ class App:
             tasks=self._tasks,
         )
         self._encoder = Encoder(clock)
+        loop = asyncio.get_running_loop()
+        self._backlog = Backlog(Reporter(self.log, self.metrics).report, loop.call_later)
         self._handler = Handler(
             pipeline=self._pipeline(config),
             limits=_limits(config),
             operations=self._operations,
             encoder=self._encoder,
-            reporter=Reporter(self.log, self.metrics),
+            report=self._backlog.add,
             log=self.log,
             clock=clock,
             id_prefix=f"req_{secrets.token_hex(4)}",
@@ -150,6 +153,7 @@ class App:
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
+        self._backlog.flush()
         self.log.emit("info", "stopped", {})
 
     def reload_soon(self) -> None:
@@ -198,12 +202,16 @@ class App:
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
             is_ready=lambda: not self._encoder.is_draining,
-            metrics=self.metrics.exposition,
+            metrics=self._exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
             store=self._store,
         )
+
+    def _exposition(self) -> bytes:
+        self._backlog.flush()
+        return self.metrics.exposition()
 
     def _figures(self) -> dict[str, float]:
         return {

@@ -1,8 +1,7 @@
 """What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from proxy.core.cache.value import StoredResponse
 from proxy.core.model import Body, Fields, LiveBody
@@ -35,8 +34,7 @@ class Store(Protocol):
         """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamRequest:
+class UpstreamRequest(NamedTuple):
     """A request on its way to an upstream."""
 
     method: str

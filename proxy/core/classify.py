@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
 from proxy.core.cache.directives import Directives
 from proxy.core.cache.key import Key, UnkeyableBody, canonical, make_key, parse, tenant_digest
@@ -56,8 +56,7 @@ class Bypass:
     only_if_cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """To be answered from the cache if it can be."""
 
     operation: Operation

@@ -51,6 +51,8 @@ class Exchange:
     first_byte: float | None = None
     """Monotonic seconds at which the first byte went to the client."""
     ended: float = 0.0
+    ended_at: float = 0.0
+    """Wall time in seconds."""
     client_gone: bool = False
     retried: bool = False
     error: str = ""

@@ -18,8 +18,11 @@ class Acceptance:
         self._has_forgotten = False
 
     def is_refused(self, caller: bytes) -> bool:
-        """Whether the upstream accepted this caller before, and refused the last request."""
-        return self._accepted.get(caller) is False
+        """Whether the upstream accepted this caller before, and refused the last request.
+
+        Whoever is not known may have been refused and forgotten: in doubt, yes.
+        """
+        return not self._accepted.get(caller, not self._has_forgotten)
 
     def learn(self, caller: bytes, status: int) -> None:
         """Take note of the status with which the upstream answered the caller."""

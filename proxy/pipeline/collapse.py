@@ -34,8 +34,8 @@ class Flight:
         """Nothing has spoken against storing the answer yet."""
         self.stored: bool | None = None
         """Whether the answer was stored; None while that is open."""
-        self.recorded = asyncio.Event()
-        """Set when all is over, and the answer stored or not."""
+        self.is_settled = False
+        """Whether the answer is stored or not is known; nobody needs to wait for that any more."""
         self.cancel: Callable[[], object] | None = None
         """Ends the task that feeds it."""
         self.timer: asyncio.TimerHandle | None = None
@@ -85,7 +85,7 @@ class Flight:
         self._end += len(piece)
         self._wake()
         if not self.is_whole:
-            self.recorded.set()  # it will not be: who waits for that shall go its own way
+            self.is_settled = True  # it is not: who waits for that shall go its own way
         while self._readers and not self.is_whole:
             self._shed()
             if self._end - max(reader.offset for reader in self._readers) <= WINDOW_BYTES:
@@ -103,7 +103,8 @@ class Flight:
     def close(self) -> None:
         """Nothing will happen any more, for whatever reason: release everybody who waits."""
         self.finish(UpstreamBroken("The call to the upstream was given up."))
-        self.recorded.set()
+        self.is_settled = True
+        self._wake()
         if self.timer is not None:
             self.timer.cancel()
 
@@ -181,15 +182,7 @@ class Reader:
             if flight.error is not None:
                 raise flight.error
             await flight.changed()
-        head = flight.response
-        return Response(
-            status=head.status,
-            reason=head.reason,
-            head=head.head,
-            body=self,
-            length=head.length,
-            is_event_stream=head.is_event_stream,
-        )
+        return flight.response._replace(body=self)
 
     def ready(self) -> bytes:
         """What has arrived already; may be empty."""

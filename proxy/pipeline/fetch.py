@@ -83,7 +83,8 @@ class Fetcher:
         reader = flight.attach()  # it counts as a reader: the flight goes on if its client leaves
         try:
             async with asyncio.timeout(deadline):
-                await flight.recorded.wait()
+                while not flight.is_settled:
+                    await flight.changed()
         except TimeoutError:
             return False
         finally:

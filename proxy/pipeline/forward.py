@@ -1,7 +1,6 @@
 """A request on its way to the upstream: what is sent, the retry rule, and how a flight is fed."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from proxy.core.errors import UpstreamError
 from proxy.core.exchange import Exchange
@@ -61,7 +60,7 @@ async def forward(
         if not (error.may_retry and is_whole):
             raise
         exchange.retried = True
-        reply = await upstream.send(replace(onward, fresh_connection=True))
+        reply = await upstream.send(onward._replace(fresh_connection=True))
     exchange.fwd_status = reply.status
     return reply
 

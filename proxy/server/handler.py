@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
@@ -15,7 +15,6 @@ from proxy.server.decode import ClientBody, Limits, decode
 from proxy.server.encode import Encoder
 from proxy.server.upgrade import is_upgrade, tunnel
 from proxy.telemetry.log import Log, trace_of
-from proxy.telemetry.report import Reporter
 
 
 class InternalError(ProxyError):
@@ -32,7 +31,7 @@ class Handler:
         limits: Limits,
         operations: Sequence[Operation],
         encoder: Encoder,
-        reporter: Reporter,
+        report: Callable[[Exchange], None],
         log: Log,
         clock: Clock,
         id_prefix: str,
@@ -42,7 +41,7 @@ class Handler:
         self.limits = limits
         self._operations = operations
         self._encoder = encoder
-        self._reporter = reporter
+        self._report = report
         self._log = log
         self._clock = clock
         self._id_prefix = id_prefix
@@ -71,7 +70,8 @@ class Handler:
         finally:
             self.in_flight -= 1
             exchange.ended = self._clock.monotonic()
-            self._reporter.report(exchange)
+            exchange.ended_at = self._clock.now()
+            self._report(exchange)
 
     async def _answer(self, raw: web.BaseRequest, exchange: Exchange) -> bool:
         # Whoever began with one pipeline ends with it, whatever is reloaded meanwhile.

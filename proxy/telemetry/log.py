@@ -28,7 +28,10 @@ class Log(Protocol):
     """Writes events. Never prompts, completions, keys or credentials."""
 
     def emit(self, level: str, event: str, fields: Event) -> None:
-        """Write one line; `fields` becomes part of it and must not be used afterwards."""
+        """Write one line; `fields` becomes part of it and must not be used afterwards.
+
+        A `timestamp` among them (wall time in seconds) takes the place of now.
+        """
 
 
 class LineWriter:
@@ -115,12 +118,13 @@ class StructLog:
             return
         fields["event"] = event
         fields["level"] = level
+        at = fields.get("timestamp") or self._wall()
         if self._console is not None:
-            fields["timestamp"] = datetime.fromtimestamp(self._wall(), UTC)
+            fields["timestamp"] = datetime.fromtimestamp(at, UTC)
             shown = {name: _printable(value) for name, value in fields.items()}
             self._write(str(self._console(None, level, shown)).encode())
             return
-        fields["timestamp"] = round(self._wall(), 6)
+        fields["timestamp"] = int(at * 1e6) / 1e6
         self._write(_json(fields))
 
 

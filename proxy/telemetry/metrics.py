@@ -66,7 +66,8 @@ class Metrics:
     def __init__(self, version: str) -> None:
         self.registry = CollectorRegistry()
         self._series: dict[tuple[str, str, int], _Series] = {}
-        self.registry.register(_Requests(self._series))
+        self._verdicts: dict[str, int] = {}
+        self.registry.register(_Requests(self._series, self._verdicts))
         self._client_gone = Counter(
             "reprise_client_gone",
             "Requests whose client left before the end of the response.",
@@ -84,13 +85,6 @@ class Metrics:
             "Requests sent again because a pooled connection had died.",
             registry=self.registry,
         )
-        self._answers = Counter(
-            "reprise_answers",
-            "Answers of the upstream to cacheable requests: stored, or why not.",
-            ("verdict",),
-            registry=self.registry,
-        )
-        self._verdicts: dict[str, Counter] = {}
         self._reloads = Counter(
             "reprise_config_reloads",
             "Reloads of the configuration.",
@@ -133,10 +127,7 @@ class Metrics:
 
     def answer(self, verdict: str) -> None:
         """Count what became of an upstream's answer."""
-        child = self._verdicts.get(verdict)
-        if child is None:
-            child = self._verdicts[verdict] = self._answers.labels(verdict)
-        child.inc()
+        self._verdicts[verdict] = self._verdicts.get(verdict, 0) + 1
 
     def reload(self, trigger: str, result: str) -> None:
         """Count a reload: applied, unchanged or failed."""
@@ -160,8 +151,11 @@ class Metrics:
 class _Requests:
     """The collector of what is counted of requests."""
 
-    def __init__(self, series: dict[tuple[str, str, int], _Series]) -> None:
+    def __init__(
+        self, series: dict[tuple[str, str, int], _Series], verdicts: dict[str, int]
+    ) -> None:
         self._series = series
+        self._verdicts = verdicts
 
     def collect(self) -> Iterable[Metric]:
         labels = ("operation", "cache", "status_class")
@@ -194,7 +188,14 @@ class _Requests:
                 (first_bytes, series.first_bytes),
             ):
                 family.add_metric(values, one.buckets(), one.total)
-        yield from (requests, saved, durations, first_bytes)
+        answers = CounterMetricFamily(
+            "reprise_answers",
+            "Answers of the upstream to cacheable requests: stored, or why not.",
+            labels=("verdict",),
+        )
+        for verdict, count in list(self._verdicts.items()):
+            answers.add_metric((verdict,), count)
+        yield from (requests, saved, durations, first_bytes, answers)
 
 
 class _Reading:

@@ -10,7 +10,7 @@ from tests.conftest import StartProxy
 from tests.fakes.client import Answer, ask, call, connect, question
 from tests.fakes.clock import FakeClock
 from tests.fakes.upstream import ScriptedUpstream, error_reply, sse_reply
-from tests.watch import figure
+from tests.watch import figure, until
 
 TOKEN = "s3cret-token"
 SETTINGS = f"admin: {{token: '{TOKEN}'}}"
@@ -173,6 +173,7 @@ async def test_a_tenant_is_purged_by_its_name_in_the_log(proxy: StartProxy) -> N
     log: list[bytes] = []
     async with proxy(SETTINGS, log=log) as app:
         await fill(app)
+        await until(lambda: b"".join(log).count(b'"request"') == 6)
         tenant = b"".join(log).rpartition(b'"tenant":"')[2].partition(b'"')[0]
         assert await purge(app, b'{"tenant": "%b"}' % tenant) == (200, 1)
         assert not (await ask(app.url, question("6"), key="key-b")).is_hit

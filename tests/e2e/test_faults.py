@@ -60,7 +60,8 @@ async def test_a_retry_is_counted_and_not_repeated(proxy: StartProxy) -> None:
         assert (await ask(app.url, question("well"))).status == 200
         broken = await ask(app.url, question("broken"))
         assert broken.status == 502
-        assert b"reprise_upstream_retries_total 1.0" in app.metrics.exposition()
+        page = await call(app.admin_url, "GET", "/metrics")
+        assert b"reprise_upstream_retries_total 1.0" in page.body
     # On the pooled connection, and once more on a new one.
     assert [b"broken" in body for body in received] == [False, True, True]
 

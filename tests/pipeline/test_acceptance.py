@@ -2,6 +2,7 @@
 
 import pytest
 
+from proxy.pipeline import acceptance as module
 from proxy.pipeline.acceptance import MAX_CALLERS, Acceptance
 
 A = b"a" * 32
@@ -43,3 +44,19 @@ def test_callers_are_bounded_and_a_forgotten_one_is_refused_all_the_same() -> No
     assert not acceptance.is_refused(forgotten)
     acceptance.learn(forgotten, 401)
     assert acceptance.is_refused(forgotten)
+
+
+def test_whoever_was_forgotten_must_be_accepted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CALLERS", 2)
+    acceptance = Acceptance()
+    acceptance.learn(A, 200)
+    acceptance.learn(A, 401)
+    for number in range(2):
+        acceptance.learn(b"%d" % number, 200)
+    assert acceptance.is_refused(A)
+    assert acceptance.is_refused(B)
+    assert not acceptance.is_refused(b"1")
+    acceptance.learn(A, 200)
+    assert not acceptance.is_refused(A)
+    acceptance.learn(B, 403)
+    assert acceptance.is_refused(B)

@@ -15,7 +15,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -32,8 +32,7 @@ class UnkeyableBody(ValueError):
     """The body is not unambiguous JSON: two readers may see two different questions in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """The parts of a question's identity, each a SHA-256 digest."""
 
     scope: bytes

@@ -7,8 +7,7 @@ fulfils `Operation`; `discover` finds them, so that a new one touches no other f
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from proxy.core.wire import operations
 from proxy.core.wire.sse import Frame
@@ -17,8 +16,7 @@ Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | 
 JsonObject: TypeAlias = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What an operation reads out of a request body."""
 
     model: str
@@ -36,8 +34,7 @@ class Question:
         return self.stream_options.get("include_usage") is True
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a finished answer says of itself, whichever shape it was received in."""
 
     model: str | None
