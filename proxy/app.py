@@ -26,6 +26,7 @@ from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.decode import Limits
 from proxy.server.encode import Encoder
 from proxy.server.handler import Handler
+from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry.log import StructLog, trace_of
@@ -114,6 +115,7 @@ class App:
         self.metrics.watch(self._figures, _COUNTERS)
         self._server = web.Server(
             self._handler.handle,
+            request_factory=request_of,
             handler_cancellation=True,
             access_log=None,
             logger=_SILENT,

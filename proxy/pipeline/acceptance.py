@@ -27,7 +27,6 @@ class Acceptance:
     def learn(self, caller: bytes, status: int) -> None:
         """Take note of the status with which the upstream answered the caller."""
         if status in _REFUSALS:
-            # Whoever is not known may have been forgotten: in doubt, refused.
             if caller in self._accepted or self._has_forgotten:
                 self._note(caller, is_accepted=False)
         elif 200 <= status < 300:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from aiohttp import StreamReader, web
-from aiohttp.http import HttpVersion11
+from aiohttp import StreamReader
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 from multidict import CIMultiDictProxy
@@ -15,6 +14,7 @@ from proxy.core.classify import find_operation
 from proxy.core.errors import BadRequest, ProxyError, RequestTooLarge
 from proxy.core.model import Body, Request
 from proxy.core.wire.operation import Operation
+from proxy.server.incoming import Incoming
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)")
 
@@ -32,41 +32,41 @@ class Limits:
 
 
 async def decode(
-    request: web.BaseRequest, operations: Sequence[Operation], limits: Limits, *, has_models: bool
+    request: Incoming, operations: Sequence[Operation], limits: Limits, *, has_models: bool
 ) -> Request:
     """Read what is needed of a request: the body of one that may be looked up, else the head.
 
     With `has_models` the model decides where a request goes, so that any JSON body is read.
     Raises RequestTooLarge (before reading, where the length is told) and BadRequest.
     """
-    target = request.raw_path
+    target, path = request.target, request.path
     if not target.startswith("/"):
         target = _origin_form(target)
-    path = target.partition("?")[0]
+        path = target.partition("?")[0]
     body: Body | None = None
-    length = request.content_length
+    told = request.headers.get("Content-Length")
+    length = int(told) if told is not None else None  # the parser lets only digits pass
     if length == 0:
         body = b""
-    elif request.body_exists:
+    elif request.has_body:
         if length is not None and length > limits.max_body_bytes:
             raise too_large(limits)
-        await _continue(request)
         is_read = request.method == "POST" and find_operation(path, operations) is not None
-        if is_read or (has_models and request.content_type == "application/json"):
+        if is_read or (has_models and _is_json(request)):
             body = await _gather(request, length, limits.max_keyed_body_bytes, limits)
         elif length is not None:
             body = await _gather(request, length, SMALL_BODY_BYTES, limits)
         else:
+            _continue(request)
             body = ClientBody(request, b"", limits)
     return Request(
-        method=request.method,
-        target=target,
-        path=path,
-        fields=request.raw_headers,
-        header=_Header(request.headers),
-        body=body,
-        length=length,
+        request.method, target, path, request.fields, _Header(request.headers), body, length
     )
+
+
+def _is_json(request: Incoming) -> bool:
+    media_type = request.headers.get("Content-Type", "").partition(";")[0]
+    return media_type.strip().lower() == "application/json"
 
 
 def too_large(limits: Limits) -> RequestTooLarge:
@@ -81,7 +81,7 @@ class ClientBody:
 
     __slots__ = ("_content", "_count", "_limits", "_prefix", "flaw")
 
-    def __init__(self, request: web.BaseRequest, prefix: bytes, limits: Limits) -> None:
+    def __init__(self, request: Incoming, prefix: bytes, limits: Limits) -> None:
         """`prefix` is what was read of it already."""
         self._content = request.content
         self._prefix = prefix
@@ -139,14 +139,15 @@ class _Header:
         return values[0] if len(values) == 1 else ", ".join(values)
 
 
-async def _gather(request: web.BaseRequest, length: int | None, bound: int, limits: Limits) -> Body:
+async def _gather(request: Incoming, length: int | None, bound: int, limits: Limits) -> Body:
     """The whole body if it is within `bound`, else what was read of it and the rest, live."""
-    if length is not None and length > bound:
-        return ClientBody(request, b"", limits)
     content = request.content
     if content.is_eof() and content.exception() is None:
         data = content.read_nowait()
     else:
+        _continue(request)
+        if length is not None and length > bound:
+            return ClientBody(request, b"", limits)
         data = await _read_beyond(content, bound)
     if len(data) > limits.max_body_bytes:
         raise too_large(limits)
@@ -170,10 +171,10 @@ async def _read(content: StreamReader) -> bytes:
         raise BadRequest("The request body is not well-formed HTTP.") from error
 
 
-async def _continue(request: web.BaseRequest) -> None:
+def _continue(request: Incoming) -> None:
     # RFC 9110 10.1.1: whoever reads the body sends the interim answer, and none to HTTP/1.0.
     expects = request.headers.get("Expect", "").lower() == "100-continue"
-    if expects and request.version >= HttpVersion11 and request.transport:
+    if expects and request.is_http_11 and request.transport:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 

@@ -9,7 +9,6 @@ import socket
 import struct
 from wsgiref.handlers import format_date_time
 
-from aiohttp import web
 from aiohttp.http import HttpVersion11
 
 from proxy.core.cache.cache_status import cache_status
@@ -18,6 +17,7 @@ from proxy.core.exchange import Exchange
 from proxy.core.model import LiveBody, Response
 from proxy.core.wire.sse import at_boundary, encode
 from proxy.ports import Clock
+from proxy.server.incoming import Incoming
 
 STALL_SECONDS = 300.0
 """A client that takes nothing for so long is given up."""
@@ -37,7 +37,7 @@ class Encoder:
         self.is_draining = False
         """Set at shutdown: every response asks the client to close the connection."""
 
-    async def send(self, request: web.BaseRequest, response: Response, exchange: Exchange) -> bool:
+    async def send(self, request: Incoming, response: Response, exchange: Exchange) -> bool:
         """Write a response; whether the connection may be used again.
 
         Raises ConnectionError when the client has gone. An upstream that breaks off in the middle
@@ -56,9 +56,7 @@ class Encoder:
         finally:
             await body.aclose()
 
-    async def send_error(
-        self, request: web.BaseRequest, error: ProxyError, exchange: Exchange
-    ) -> bool:
+    async def send_error(self, request: Incoming, error: ProxyError, exchange: Exchange) -> bool:
         """Write an error of our own making: no Cache-Status (RFC 9211 section 2)."""
         exchange.error = error.code
         exchange.fwd = exchange.level = None
@@ -75,7 +73,7 @@ class Encoder:
 
     def _send_whole(
         self,
-        request: web.BaseRequest,
+        request: Incoming,
         response: Response,
         body: bytes,
         own: bytes,
@@ -109,7 +107,7 @@ class Encoder:
 
     async def _send_live(
         self,
-        request: web.BaseRequest,
+        request: Incoming,
         response: Response,
         body: LiveBody,
         own: bytes,
@@ -160,7 +158,7 @@ class Encoder:
 
     async def _relay(
         self,
-        request: web.BaseRequest,
+        request: Incoming,
         body: LiveBody,
         first: bytes,
         exchange: Exchange,
@@ -205,7 +203,7 @@ class _BrokenOffError(Exception):
         self.tail = tail
 
 
-def _break_off(request: web.BaseRequest, broken: _BrokenOffError, *, is_stream: bool) -> None:
+def _break_off(request: Incoming, broken: _BrokenOffError, *, is_stream: bool) -> None:
     # Never a normal end: the last chunk or a part of the declared length stays out. A stream of an
     # operation gets an error frame first, which the SDKs raise, unless it broke inside a frame.
     if request.transport is None:
@@ -216,7 +214,7 @@ def _break_off(request: web.BaseRequest, broken: _BrokenOffError, *, is_stream: 
     request.transport.close()
 
 
-def _abort(request: web.BaseRequest) -> None:
+def _abort(request: Incoming) -> None:
     if request.transport is not None:
         # Without it abort() sends FIN, as at the end of a whole body.
         sock = request.transport.get_extra_info("socket")
@@ -231,21 +229,21 @@ def _frame(piece: bytes, *, is_chunked: bool, is_last: bool) -> bytes:
     return b"%x\r\n%b\r\n%b" % (len(piece), piece, end) if piece else end
 
 
-def _connection(request: web.BaseRequest, *, keeps_alive: bool) -> bytes:
+def _connection(request: Incoming, *, keeps_alive: bool) -> bytes:
     if not keeps_alive:
         return b"Connection: close\r\n"
     # RFC 9112 9.3: an HTTP/1.0 client that asked for it must be told.
     return b"" if request.version == HttpVersion11 else b"Connection: keep-alive\r\n"
 
 
-def _write(request: web.BaseRequest, data: bytes) -> None:
+def _write(request: Incoming, data: bytes) -> None:
     transport = request.transport
     if transport is None or transport.is_closing():
         raise ConnectionResetError("The client has gone.")
     transport.write(data)
 
 
-async def _drain(request: web.BaseRequest) -> None:
+async def _drain(request: Incoming) -> None:
     if request.protocol.writing_paused:
         async with asyncio.timeout(STALL_SECONDS):
             await request.writer.drain()

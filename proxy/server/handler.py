@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from aiohttp import web
 
@@ -13,6 +14,7 @@ from proxy.pipeline.pipeline import Pipeline
 from proxy.ports import Clock
 from proxy.server.decode import ClientBody, Limits, decode
 from proxy.server.encode import Encoder
+from proxy.server.incoming import Incoming
 from proxy.server.upgrade import is_upgrade, tunnel
 from proxy.telemetry.log import Log, trace_of
 
@@ -48,13 +50,14 @@ class Handler:
         self._ids = itertools.count(1)
         self.in_flight = 0
 
-    async def handle(self, raw: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request; what is returned only tells aiohttp whether to keep the connection."""
+        raw = cast(Incoming, request)
         exchange = Exchange(
-            started=self._clock.monotonic(),
-            method=raw.method,
-            path=raw.raw_path.partition("?")[0],
-            request_id=raw.headers.get("x-request-id") or f"{self._id_prefix}{next(self._ids):x}",
+            self._clock.monotonic(),
+            raw.method,
+            raw.path,
+            raw.headers.get("x-request-id") or f"{self._id_prefix}{next(self._ids):x}",
         )
         self.in_flight += 1
         try:
@@ -73,7 +76,7 @@ class Handler:
             exchange.ended_at = self._clock.now()
             self._report(exchange)
 
-    async def _answer(self, raw: web.BaseRequest, exchange: Exchange) -> bool:
+    async def _answer(self, raw: Incoming, exchange: Exchange) -> bool:
         # Whoever began with one pipeline ends with it, whatever is reloaded meanwhile.
         pipeline = self.pipeline
         body: object = None

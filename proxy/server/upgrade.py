@@ -3,29 +3,26 @@
 import asyncio
 from collections import deque
 
-from aiohttp import web
-
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request
 from proxy.pipeline.pipeline import Pipeline
 from proxy.ports import Wire
+from proxy.server.incoming import Incoming
 
 _PAUSE_BYTES = 256 * 1024
 
 
-def is_upgrade(request: web.BaseRequest) -> bool:
+def is_upgrade(request: Incoming) -> bool:
     """Whether the client asks for another protocol that aiohttp's parser then leaves alone."""
-    if request.headers.get("Upgrade", "").lower() != "websocket":
+    if not request.is_upgrade or request.headers.get("Upgrade", "").lower() != "websocket":
         return False
-    if request.method != "GET" or request.body_exists:
+    if request.method != "GET" or request.has_body:
         return False
     options = ",".join(request.headers.getall("Connection", ())).lower().split(",")
     return "upgrade" in (option.strip() for option in options)
 
 
-async def tunnel(
-    raw: web.BaseRequest, request: Request, pipeline: Pipeline, exchange: Exchange
-) -> bool:
+async def tunnel(raw: Incoming, request: Request, pipeline: Pipeline, exchange: Exchange) -> bool:
     """Relay an upgrade and what follows, until one side ends. The connection ends with it.
 
     Raises UpstreamError while nothing was relayed yet.
@@ -50,7 +47,7 @@ async def _pump(source: Wire, sink: Wire) -> None:
 class _ClientWire:
     """The client's connection as a Wire: aiohttp hands it what follows the request's head."""
 
-    def __init__(self, request: web.BaseRequest) -> None:
+    def __init__(self, request: Incoming) -> None:
         self._request = request
         self._received: deque[bytes] = deque()
         self._size = 0

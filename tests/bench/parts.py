@@ -33,6 +33,7 @@ from proxy.core.model import Request, Response, Shape
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.replay import replay
 from proxy.server.decode import decode
+from proxy.server.incoming import Incoming
 from proxy.telemetry.log import LineWriter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.report import Reporter
@@ -145,7 +146,7 @@ class _Hit:
             request = self._steps(watch)
             raw = self._receive()
             watch.start()
-            _finish(self._handler.handle(raw))
+            _finish(self._handler.handle(cast(web.BaseRequest, raw)))
             watch.lap(whole)
             pipeline = self._handler.pipeline
             watch.start()
@@ -156,7 +157,7 @@ class _Hit:
         taken[REST] = max(taken.pop(whole) - sum(taken[step] for step in steps), 0.0)
         return taken
 
-    def _receive(self) -> web.BaseRequest:
+    def _receive(self) -> Incoming:
         """What aiohttp does before our handler, but for its own parser's making."""
         protocol = self._protocol
         loop = protocol._loop
@@ -164,7 +165,7 @@ class _Hit:
         messages, _, _ = parser.feed_data(self._raw)
         message, payload = messages[0]
         no_writer, no_task = cast(AbstractStreamWriter, None), cast(Any, None)
-        return web.BaseRequest(message, payload, protocol, no_writer, no_task, loop)
+        return Incoming(message, payload, protocol, no_writer, no_task)
 
     def _steps(self, watch: _Stopwatch) -> Request:
         app, handler = self._app, self._handler

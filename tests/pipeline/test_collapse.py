@@ -121,11 +121,12 @@ async def test_closing_releases_all_who_wait() -> None:
     reader = one.attach()
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(_failure(reader))
-        recorded = group.create_task(one.recorded.wait())
+        changed = group.create_task(one.changed())
         await settle()
+        assert not changed.done()
         one.close()
     assert "given up" in waiting.result()
-    assert recorded.done()
+    assert one.is_settled
 
 
 async def test_an_end_is_not_changed_by_a_later_one() -> None:
@@ -155,9 +156,9 @@ async def test_a_log_over_its_bound_is_no_longer_whole() -> None:
     one = flight(keep_bytes=5)
     one.attach()
     await one.append(b"12345")
-    assert (one.is_whole, one.recorded.is_set()) == (True, False)
+    assert (one.is_whole, one.is_settled) == (True, False)
     await one.append(b"6")
-    assert (one.is_whole, one.recorded.is_set()) == (False, True)
+    assert (one.is_whole, one.is_settled) == (False, True)
 
 
 async def test_without_readers_nothing_holds_the_upstream_back() -> None:
