@@ -16,10 +16,12 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.selector import Selector
 from proxy.core.wire.operation import Operation, discover
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
+from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
@@ -80,6 +82,7 @@ class App:
             chance=chance,
             max_bytes=dynamic.memory_max_entry_bytes,
             on_verdict=self.metrics.answer,
+            tasks=self._tasks,
         )
         self._upstream = AiohttpUpstream(
             max_connections=static.max_connections,
@@ -91,6 +94,7 @@ class App:
             recorder=self._recorder,
             acceptance=self._acceptance,
             tasks=self._tasks,
+            clock=clock,
         )
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
@@ -152,6 +156,7 @@ class App:
         self._server.pre_shutdown()
         await self._server.shutdown(grace)
         await self._tasks.drain(grace)
+        self._recorder.flush()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
@@ -175,6 +180,12 @@ class App:
         self._handler.limits = _limits(config)
         self._handler.pipeline = self._pipeline(config)
 
+    def exposition(self) -> bytes:
+        """All metrics as of now, in Prometheus' text format."""
+        self._recorder.flush()
+        self._backlog.flush()
+        return self.metrics.exposition()
+
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
         return Pipeline(
@@ -184,6 +195,7 @@ class App:
             store=self._store,
             acceptance=self._acceptance,
             fetcher=self._fetcher,
+            recorder=self._recorder,
             upstream=self._upstream,
             clock=self._clock,
         )
@@ -204,16 +216,16 @@ class App:
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
             is_ready=lambda: not self._encoder.is_draining,
-            metrics=self._exposition,
+            metrics=self.exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
-            store=self._store,
+            purge=self._purge,
         )
 
-    def _exposition(self) -> bytes:
-        self._backlog.flush()
-        return self.metrics.exposition()
+    async def _purge(self, selector: Selector, soft: bool) -> int:
+        self._recorder.flush()
+        return await purge(self._store, selector, soft=soft)
 
     def _figures(self) -> dict[str, float]:
         return {

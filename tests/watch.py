@@ -18,7 +18,7 @@ async def until(condition: Callable[[], object], *, within: float = DEADLINE) ->
 
 def figure(app: App, name: str) -> float:
     """A metric without labels, as a scrape sees it; `name` without the prefix."""
-    for line in app.metrics.exposition().decode().splitlines():
+    for line in app.exposition().decode().splitlines():
         if line.startswith(f"reprise_{name} "):
             return float(line.split()[1])
     raise AssertionError(name)

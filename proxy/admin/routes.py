@@ -9,8 +9,6 @@ import orjson
 from aiohttp import web
 
 from proxy.core.cache.selector import Selector, read
-from proxy.pipeline.purge import purge
-from proxy.ports import Store
 
 Json: TypeAlias = dict[str, Any]
 
@@ -28,7 +26,8 @@ class Controls:
     config: Callable[[], Json]
     reload: Callable[[], Awaitable[Json]]
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
-    store: Store
+    purge: Callable[[Selector, bool], Awaitable[int]]
+    """Take out what a selector names, softly or not; how many there were."""
 
 
 def application(controls: Controls) -> web.Application:
@@ -109,12 +108,12 @@ class _Admin:
         except ValueError as error:
             return _error(400, f"Nothing was purged: {error}.")
         soft = body.get("soft") is True
-        return _json({"purged": await purge(self._controls.store, selector, soft=soft)})
+        return _json({"purged": await self._controls.purge(selector, soft)})
 
     async def delete_entry(self, request: web.Request) -> web.Response:
         """Take out one answer by the id that x-cache-entry told."""
         selector = Selector(entry=request.match_info["id"])
-        count = await purge(self._controls.store, selector, soft=False)
+        count = await self._controls.purge(selector, False)
         return _json({"purged": count}) if count else _error(404, "There is no such entry.")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from proxy.core.errors import ProxyError, UpstreamBroken
 from proxy.core.model import Response
+from proxy.pipeline.record import Recording
 
 WINDOW_BYTES = 1 << 20
 """How far the upstream may run ahead of the fastest reader, and a reader stay behind it, where the
@@ -38,6 +39,8 @@ class Flight:
         """Whether the answer is stored or not is known; nobody needs to wait for that any more."""
         self.cancel: Callable[[], object] | None = None
         """Ends the task that feeds it."""
+        self.recording: Recording | None = None
+        """Set when it has ended well and its answer waits to be judged."""
         self.timer: asyncio.TimerHandle | None = None
         """Ends a flight without readers."""
         self._keep_bytes = keep_bytes

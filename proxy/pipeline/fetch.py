@@ -14,12 +14,10 @@ from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.collapse import Flight
 from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
-from proxy.pipeline.record import Recorder
-from proxy.ports import Upstream
+from proxy.pipeline.record import Recorder, Recording
+from proxy.ports import Clock, Upstream
 from proxy.tasks import Tasks
 
-JUDGED_AT_ONCE_BYTES = 16 * 1024
-"""A JSON answer up to this size is judged first, so that its head can tell `stored`."""
 ENDING_SECONDS = 1.0
 """How long a stream may take to end after its last event before a repeat shares it live."""
 
@@ -34,12 +32,14 @@ class Fetcher:
         recorder: Recorder,
         acceptance: Acceptance,
         tasks: Tasks,
+        clock: Clock,
     ) -> None:
         self.flights = Flights()
         self._upstream = upstream
         self._recorder = recorder
         self._acceptance = acceptance
         self._tasks = tasks
+        self._clock = clock
 
     async def fetch(
         self, request: Request, plan: Lookup, exchange: Exchange, *, may_join: bool
@@ -60,7 +60,6 @@ class Fetcher:
             raise
         exchange.pool = plan.pool.name
         exchange.fwd_status = response.status
-        exchange.stored = flight.stored
         return response
 
     async def wait_for_record(self, plan: Lookup) -> bool:
@@ -68,7 +67,8 @@ class Fetcher:
 
         1. A stream under way answers a request for JSON: that answer could not be had sooner from
            a call of its own.
-        2. An identical stream has said all, but its connection has not ended yet. The SDKs stop
+        2. An identical answer is whole and is being judged.
+        3. An identical stream has said all, but its connection has not ended yet. The SDKs stop
            reading at `[DONE]`, and whoever asks again at once shall get a hit.
         """
         flight = self.flights.find_stream(plan)
@@ -76,7 +76,9 @@ class Fetcher:
         if flight is None:
             flight = self.flights.find(plan)
             deadline = ENDING_SECONDS
-            if flight is None or not plan.operation.has_ended(flight.tail()):
+            if flight is None:
+                return False
+            if flight.recording is None and not plan.operation.has_ended(flight.tail()):
                 return False
         if not flight.is_recordable:
             return False
@@ -112,8 +114,9 @@ class Fetcher:
         except ProxyError as error:
             flight.finish(error)
         finally:
-            self.flights.remove(plan, flight)
-            flight.close()
+            if flight.recording is None:
+                self.flights.remove(plan, flight)
+                flight.close()
 
     async def _feed(
         self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
@@ -134,18 +137,21 @@ class Fetcher:
                     raise UpstreamBroken("Nobody wants the rest of this answer.")
         finally:
             await reply.body.aclose()
-        await self._end(flight, plan, values)
-
-    async def _end(self, flight: Flight, plan: Lookup, values: Mapping[bytes, bytes]) -> None:
-        if not flight.is_recordable:
-            flight.finish()
-            return
-        body = flight.body()
-        if plan.shape is Shape.SSE or len(body) > JUDGED_AT_ONCE_BYTES:
-            flight.finish()
-            await asyncio.sleep(0)  # the readers get their bytes first
-        flight.stored = await self._recorder.record(plan, values, body)
         flight.finish()
+        if flight.is_recordable:
+            # It may be joined until it is judged.
+            flight.recording = self._recording(flight, plan, values, exchange)
+            self._recorder.add(flight.recording)
+
+    def _recording(
+        self, flight: Flight, plan: Lookup, values: Mapping[bytes, bytes], exchange: Exchange
+    ) -> Recording:
+        def settle(is_stored: bool) -> None:
+            exchange.stored = flight.stored = is_stored
+            self.flights.remove(plan, flight)
+            flight.close()
+
+        return Recording(plan, values, flight.body(), self._clock.now(), settle)
 
     def _shape(
         self, plan: Lookup, status: int, values: Mapping[bytes, bytes]

@@ -30,6 +30,7 @@ from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
+from proxy.pipeline.record import Recorder
 from proxy.pipeline.replay import replay
 from proxy.ports import Clock, Store, Upstream, Wire
 
@@ -54,6 +55,7 @@ class Pipeline:
         store: Store,
         acceptance: Acceptance,
         fetcher: Fetcher,
+        recorder: Recorder,
         upstream: Upstream,
         clock: Clock,
     ) -> None:
@@ -64,6 +66,7 @@ class Pipeline:
         self._store = store
         self._acceptance = acceptance
         self._fetcher = fetcher
+        self._recorder = recorder
         self._upstream = upstream
         self._clock = clock
         self._deciding = (
@@ -91,6 +94,7 @@ class Pipeline:
         exchange.model = plan.model
         exchange.tenant = tenant_name(plan.tenant)
         now = self._clock.now()
+        self._recorder.settle(plan.key.exact)
         outcome = lookup(plan, self._store, self._acceptance, now)
         match outcome:
             case Hit(stored):

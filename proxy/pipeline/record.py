@@ -1,7 +1,9 @@
 """Store an answer once it is whole (design 3)."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from proxy.core.cache.freshness import freshness_lifetime
 from proxy.core.cache.storable import DoNotStore, Store, Verdict, storable
@@ -11,10 +13,34 @@ from proxy.core.wire import headers
 from proxy.pipeline.replay import THREAD_ABOVE_BYTES
 from proxy.ports import Clock
 from proxy.ports import Store as StorePort
+from proxy.tasks import Tasks
+
+BATCH_BYTES = 8 << 20
+BATCH_SECONDS = 0.02
+SLICE_SECONDS = 0.001
+"""How long recording keeps the event loop at a time."""
+
+
+@dataclass(slots=True, eq=False)
+class Recording:
+    """An answer that was received to its clean end and waits to be judged."""
+
+    plan: Lookup
+    values: Mapping[bytes, bytes]
+    """Its fields by name; its shape is the one that `plan` asked for."""
+    body: bytes
+    ended: float
+    """Wall time in seconds at which it was whole."""
+    on_done: Callable[[bool], None]
+    """Told whether it was stored."""
 
 
 class Recorder:
-    """Judges finished answers and keeps those that may be kept."""
+    """Judges finished answers and keeps those that may be kept.
+
+    Not at once, but many at a time: judging takes its time, and the next request may be waiting
+    already. Whoever asks for one that waits has it judged first.
+    """
 
     def __init__(
         self,
@@ -24,6 +50,7 @@ class Recorder:
         chance: Callable[[], float],
         max_bytes: int,
         on_verdict: Callable[[str], None],
+        tasks: Tasks,
     ) -> None:
         """`chance` gives numbers in [0, 1). `on_verdict` is told "stored" or why not."""
         self._store = store
@@ -31,39 +58,93 @@ class Recorder:
         self._chance = chance
         self.max_bytes = max_bytes
         self._on_verdict = on_verdict
+        self._tasks = tasks
+        self._waiting: OrderedDict[bytes, Recording] = OrderedDict()
+        self._waiting_bytes = 0
+        self._is_working = False
 
-    async def record(self, plan: Lookup, values: Mapping[bytes, bytes], body: bytes) -> bool:
-        """Judge an answer that was received to its clean end; whether it was stored.
+    def add(self, recording: Recording) -> None:
+        """Judge it within BATCH_SECONDS."""
+        self.settle(recording.plan.key.exact)
+        self._waiting[recording.plan.key.exact] = recording
+        self._waiting_bytes += len(recording.body)
+        while self._waiting_bytes > BATCH_BYTES:
+            self._next()
+        if not self._is_working:
+            self._is_working = True
+            self._tasks.spawn(self._work(), "record")
 
-        `values` are its fields by name; its shape is the one that `plan` asked for.
-        """
-        if len(body) > THREAD_ABOVE_BYTES:
-            verdict = await asyncio.to_thread(self._judge, plan, values, body)
-        else:
-            verdict = self._judge(plan, values, body)
-        return self._keep(plan, values, verdict)
+    def record(self, recording: Recording) -> None:
+        """Judge it now, or, if it is large, in a thread from now on."""
+        if len(recording.body) > THREAD_ABOVE_BYTES:
+            self._tasks.spawn(self._record_large(recording), "record")
+            return
+        verdict = None
+        try:
+            verdict = self._judge(recording)
+        finally:
+            self._keep(recording, verdict)
+
+    def settle(self, key: bytes) -> None:
+        """Judge now what waits under an exact key: somebody asks for it."""
+        recording = self._waiting.pop(key, None)
+        if recording is not None:
+            self._waiting_bytes -= len(recording.body)
+            self.record(recording)
+
+    def flush(self) -> None:
+        """Judge all that wait."""
+        while self._waiting:
+            self._next()
+
+    async def _work(self) -> None:
+        try:
+            await asyncio.sleep(BATCH_SECONDS)
+            while self._waiting:
+                end = self._clock.monotonic() + SLICE_SECONDS
+                while self._waiting and self._clock.monotonic() < end:
+                    self._next()
+                await asyncio.sleep(0)
+        finally:
+            # Should it die of a mistake, the next answer brings another, which goes on from there.
+            self._is_working = False
+
+    def _next(self) -> None:
+        self.settle(next(iter(self._waiting)))
+
+    async def _record_large(self, recording: Recording) -> None:
+        verdict = None
+        try:
+            verdict = await asyncio.to_thread(self._judge, recording)
+        finally:
+            self._keep(recording, verdict)
 
     def refuse(self, reason: DoNotStore) -> None:
         """Count an answer that its head already ruled out."""
         self._on_verdict(reason.reason)
 
-    def _judge(self, plan: Lookup, values: Mapping[bytes, bytes], body: bytes) -> Verdict:
-        coding = values.get(b"content-encoding")
-        return storable(plan.operation, plan.shape, coding, body, max_bytes=self.max_bytes)
+    def _judge(self, recording: Recording) -> Verdict:
+        plan = recording.plan
+        coding = recording.values.get(b"content-encoding")
+        return storable(
+            plan.operation, plan.shape, coding, recording.body, max_bytes=self.max_bytes
+        )
 
-    def _keep(self, plan: Lookup, values: Mapping[bytes, bytes], verdict: Verdict) -> bool:
-        if isinstance(verdict, DoNotStore):
-            self.refuse(verdict)
-            return False
-        stored = self._stored_response(plan, values, verdict)
-        is_kept = stored.ttl > 0 and self._store.put(stored)
-        self._on_verdict("stored" if is_kept else "bounds")
-        return is_kept
+    def _keep(self, recording: Recording, verdict: Verdict | None) -> None:
+        # Whatever happens here or before, nobody shall wait for this answer any longer.
+        is_kept = False
+        try:
+            if isinstance(verdict, DoNotStore):
+                self.refuse(verdict)
+            elif verdict is not None:
+                stored = self._stored_response(recording, verdict)
+                is_kept = stored.ttl > 0 and self._store.put(stored)
+                self._on_verdict("stored" if is_kept else "bounds")
+        finally:
+            recording.on_done(is_kept)
 
-    def _stored_response(
-        self, plan: Lookup, values: Mapping[bytes, bytes], verdict: Store
-    ) -> StoredResponse:
-        now = self._clock.now()
+    def _stored_response(self, recording: Recording, verdict: Store) -> StoredResponse:
+        plan, values, ended = recording.plan, recording.values, recording.ended
         ttl = freshness_lifetime(plan.policy, plan.directives.ttl, self._chance())
         fields = headers.stored(values)
         return StoredResponse(
@@ -79,11 +160,11 @@ class Recorder:
                 [
                     (b"content-type", values[b"content-type"]),
                     *fields,
-                    (b"x-cache-entry", entry_id(plan.key.exact, now).encode()),
+                    (b"x-cache-entry", entry_id(plan.key.exact, ended).encode()),
                 ]
             ),
             stream_options=plan.stream_options,
-            created=now,
+            created=ended,
             ttl=ttl,
             prompt_tokens=verdict.answer.prompt_tokens or 0,
             completion_tokens=verdict.answer.completion_tokens or 0,

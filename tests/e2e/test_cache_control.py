@@ -207,7 +207,7 @@ async def test_a_refresh_that_fails_keeps_the_stale_answer(
         for calls in (2, 3):
             assert await asked(app.url) == ("answer 1", True)
             await upstream.received(calls)
-            await until(lambda: b"reprise_flights 0.0" in app.metrics.exposition())
+            await until(lambda: b"reprise_flights 0.0" in app.exposition())
     assert not [line for line in log if b"died" in line]
 
 

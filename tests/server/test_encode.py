@@ -224,7 +224,7 @@ async def test_one_event_without_an_end_is_relayed_in_bounded_memory(
 
 
 def _verdict(app: App, verdict: str) -> float:
-    for line in app.metrics.exposition().decode().splitlines():
+    for line in app.exposition().decode().splitlines():
         if line.startswith(f'reprise_answers_total{{verdict="{verdict}"}}'):
             return float(line.split()[1])
     return 0.0

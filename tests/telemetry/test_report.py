@@ -18,6 +18,7 @@ BLANK = Exchange(
     request_id="req_1",
     status=200,
     ended=10.5,
+    ended_at=1_760_000_000.5,
     bytes_sent=123,
     first_byte=10.125,
 )
@@ -26,6 +27,7 @@ HIT = replace(ASKED, level=Level.EXACT, age=60, ttl=40, saved_tokens=17)
 MISS = replace(ASKED, fwd=Fwd.MISS, fwd_status=200, pool="main")
 
 USUAL: Event = {
+    "timestamp": 1_760_000_000.5,
     "request_id": "req_1",
     "method": "POST",
     "path": "/v1/chat/completions",
