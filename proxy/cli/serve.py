@@ -1,6 +1,7 @@
 """`reprise serve`: run the proxy until a signal ends it."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,9 @@ from proxy.app import App
 from proxy.config import Config, load
 from proxy.config_file import ConfigError
 from proxy.telemetry.log import LineWriter
+
+GC_THRESHOLDS = (10_000, 20, 50)
+"""In place of Python's (700, 10, 10): six per cent of a miss."""
 
 
 @click.command()
@@ -70,5 +74,10 @@ async def _serve(
         loop.add_signal_handler(number, end)
     loop.add_signal_handler(signal.SIGHUP, app.reload_soon)
     await app.start()
+    # What is there now stays: the collector need not look at it again. And it looks less often,
+    # for what a request leaves behind is nearly all freed by reference counts.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     await ended.wait()
     await app.stop()

@@ -152,7 +152,12 @@ class Rules:
 
     def pool_for(self, model: str) -> Pool:
         """The first that serves the model, else the first that serves all, else the first."""
+        # Plain loops: one of these runs for every request.
         for pool in self.pools:
-            if any(fnmatch.fnmatchcase(model, pattern) for pattern in pool.models):
+            for pattern in pool.models:
+                if fnmatch.fnmatchcase(model, pattern):
+                    return pool
+        for pool in self.pools:
+            if not pool.models:
                 return pool
-        return next((pool for pool in self.pools if not pool.models), self.pools[0])
+        return self.pools[0]

@@ -126,6 +126,8 @@ class Flight:
         self._first = needed
 
     def _wake(self) -> None:
+        if not self._waiters:
+            return
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -185,7 +187,10 @@ class Reader:
             if flight.error is not None:
                 raise flight.error
             await flight.changed()
-        return flight.response._replace(body=self)
+        head = flight.response
+        return Response(
+            head.status, head.reason, head.head, self, head.length, head.is_event_stream
+        )
 
     def ready(self) -> bytes:
         """What has arrived already; may be empty."""

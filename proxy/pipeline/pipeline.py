@@ -61,6 +61,8 @@ class Pipeline:
     ) -> None:
         """`secret` keys the digests of credentials."""
         self.rules = rules
+        self.has_models = rules.has_models
+        """Whether the model decides where a request goes."""
         self._operations = operations
         self._secret = secret
         self._store = store

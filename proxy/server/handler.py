@@ -82,7 +82,7 @@ class Handler:
         body: object = None
         try:
             request = await decode(
-                raw, self._operations, self.limits, has_models=pipeline.rules.has_models
+                raw, self._operations, self.limits, has_models=pipeline.has_models
             )
             body = request.body
             if is_upgrade(raw):
