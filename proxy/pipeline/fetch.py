@@ -135,11 +135,13 @@ class Fetcher:
                     self._give_up(flight, plan, DoNotStore(Unstorable.TOO_LARGE))
                 if not (flight.is_recordable or flight.is_read):
                     raise UpstreamBroken("Nobody wants the rest of this answer.")
+                if reply.body.at_end:
+                    break
         finally:
             await reply.body.aclose()
         flight.finish()
         if flight.is_recordable:
-            # It may be joined until it is judged.
+            # It may be joined until it is stored.
             flight.recording = self._recording(flight, plan, values, exchange)
             self._recorder.add(flight.recording)
 
