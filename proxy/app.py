@@ -5,6 +5,8 @@ import logging
 import platform
 import random
 import secrets
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,9 @@ from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
+from proxy.server.connection import Server
 from proxy.server.decode import Limits
-from proxy.server.encode import Encoder
+from proxy.server.encode import STALL_SECONDS, Encoder
 from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
@@ -41,6 +44,7 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
+STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
 
 
 class App:
@@ -117,7 +121,7 @@ class App:
             report=self._reloaded,
         )
         self.metrics.watch(self._figures, _COUNTERS)
-        self._server = web.Server(
+        self._server = Server(
             self._handler.handle,
             request_factory=request_of,
             handler_cancellation=True,
@@ -203,8 +207,12 @@ class App:
     async def _listen(self, runner: web.BaseRunner, address: Address) -> str:
         await runner.setup()
         self._runners.append(runner)
-        site = web.TCPSite(runner, address.host, address.port, backlog=1024)
-        await site.start()
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listener = socket.create_server((address.host, address.port), family=family, backlog=1024)
+        if sys.platform == "linux":
+            # A closed connection whose client never takes the rest goes away by itself.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
+        await web.SockSite(runner, listener, backlog=1024).start()
         host, port = runner.addresses[0][:2]
         return f"http://{Address(host, port)}"
 

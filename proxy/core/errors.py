@@ -2,6 +2,7 @@
 
 ProxyError
 ├── BadRequest               400 bad_request
+├── RequestTimeout           408 request_timeout
 ├── RequestTooLarge          413 request_too_large
 ├── OnlyIfCachedMiss         504 only_if_cached_miss
 ├── Overloaded               503 overloaded
@@ -49,6 +50,14 @@ class BadRequest(ProxyError):
     status = 400
     reason = b"Bad Request"
     code = "bad_request"
+
+
+class RequestTimeout(ProxyError):
+    """The rest of the request did not come."""
+
+    status = 408
+    reason = b"Request Timeout"
+    code = "request_timeout"
 
 
 class RequestTooLarge(ProxyError):

@@ -41,7 +41,7 @@ class Exchange:
     """From a closed set: MissReason, or the reason of a bypass."""
     collapsed: bool = False
     stored: bool | None = None
-    """Whether the answer was stored; None while that is not known."""
+    """Whether the answer was stored, or is going to be; None while that is not known."""
     ttl: int | None = None
     """Remaining freshness of a hit in whole seconds, negative if stale."""
     age: int = 0

@@ -33,6 +33,8 @@ class Flight:
         self.ended = False
         self.is_recordable = True
         """Nothing has spoken against storing the answer yet."""
+        self.will_be_stored: bool | None = None
+        """What is known of that when the head leaves."""
         self.stored: bool | None = None
         """Whether the answer was stored; None while that is open."""
         self.is_settled = False

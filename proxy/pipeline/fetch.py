@@ -60,6 +60,7 @@ class Fetcher:
             raise
         exchange.pool = plan.pool.name
         exchange.fwd_status = response.status
+        exchange.stored = flight.will_be_stored
         return response
 
     async def wait_for_record(self, plan: Lookup) -> bool:
@@ -139,11 +140,18 @@ class Fetcher:
                     break
         finally:
             await reply.body.aclose()
-        flight.finish()
-        if flight.is_recordable:
-            # It may be joined until it is stored.
-            flight.recording = self._recording(flight, plan, values, exchange)
-            self._recorder.add(flight.recording)
+        if not flight.is_recordable:
+            flight.finish()
+            return
+        if plan.shape is Shape.SSE:
+            flight.finish()  # judging can wait, and nobody waits for it
+        recording = self._recording(flight, plan, values, exchange)
+        if plan.shape is Shape.JSON:
+            flight.will_be_stored = self._recorder.will_store(recording)
+            flight.finish()
+        # It may be joined until it is stored.
+        flight.recording = recording
+        self._recorder.add(recording)
 
     def _recording(
         self, flight: Flight, plan: Lookup, values: Mapping[bytes, bytes], exchange: Exchange

@@ -15,6 +15,7 @@ from proxy.ports import Clock
 from proxy.ports import Store as StorePort
 from proxy.tasks import Tasks
 
+JUDGED_AT_ONCE_BYTES = 16 * 1024
 BATCH_BYTES = 8 << 20
 BATCH_SECONDS = 0.02
 SLICE_SECONDS = 0.001
@@ -33,6 +34,8 @@ class Recording:
     """Wall time in seconds at which it was whole."""
     on_done: Callable[[bool], None]
     """Told whether it was stored."""
+    verdict: Verdict | None = None
+    """What it was judged already."""
 
 
 class Recorder:
@@ -74,14 +77,21 @@ class Recorder:
             self._is_working = True
             self._tasks.spawn(self._work(), "record")
 
+    def will_store(self, recording: Recording) -> bool | None:
+        """Judge a small JSON answer now, so that its head can tell; None for any other."""
+        if len(recording.body) > JUDGED_AT_ONCE_BYTES:
+            return None
+        verdict = recording.verdict = self._judge(recording)
+        return isinstance(verdict, Store) and recording.plan.policy.ttl > 0
+
     def record(self, recording: Recording) -> None:
         """Judge it now, or, if it is large, in a thread from now on."""
         if len(recording.body) > THREAD_ABOVE_BYTES:
             self._tasks.spawn(self._record_large(recording), "record")
             return
-        verdict = None
+        verdict = recording.verdict
         try:
-            verdict = self._judge(recording)
+            verdict = verdict or self._judge(recording)
         finally:
             self._keep(recording, verdict)
 

@@ -1,5 +1,6 @@
 """An aiohttp request as ours, within the limits."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from aiohttp.web_protocol import RequestPayloadError
 from multidict import CIMultiDictProxy
 
 from proxy.core.classify import find_operation
-from proxy.core.errors import BadRequest, ProxyError, RequestTooLarge
+from proxy.core.errors import BadRequest, ProxyError, RequestTimeout, RequestTooLarge
 from proxy.core.model import Body, Request
 from proxy.core.wire.operation import Operation
 from proxy.server.incoming import Incoming
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)")
 
+STALL_SECONDS = 300.0
+"""A client that sends nothing of the rest for so long is given up."""
 SMALL_BODY_BYTES = 64 * 1024
 """Sized bodies up to this are read before they are forwarded, so that they can be sent twice."""
 
@@ -104,12 +107,12 @@ class ClientBody:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next bytes. Raises RequestTooLarge or BadRequest."""
+        """The next bytes. Raises RequestTooLarge, RequestTimeout or BadRequest."""
         if piece := self.ready():
             return piece
         try:
             piece = await _read(self._content)
-        except BadRequest as error:
+        except (BadRequest, RequestTimeout) as error:
             self.flaw = error
             raise
         if not piece:
@@ -166,9 +169,12 @@ async def _read_beyond(content: StreamReader, bound: int) -> bytes:
 
 async def _read(content: StreamReader) -> bytes:
     try:
-        return await content.readany()
+        async with asyncio.timeout(STALL_SECONDS):
+            return await content.readany()
     except (RequestPayloadError, HttpProcessingError) as error:
         raise BadRequest("The request body is not well-formed HTTP.") from error
+    except TimeoutError as error:
+        raise RequestTimeout("The rest of the request body did not come in time.") from error
 
 
 def _continue(request: Incoming) -> None:

@@ -68,7 +68,8 @@ class Handler:
                 raw.transport.abort()  # closing would wait for ever until it takes the rest
             return _SENT[False]
         except asyncio.CancelledError:
-            exchange.client_gone = True
+            # That is also how a tunnel ends.
+            exchange.client_gone = exchange.status != 101
             raise
         finally:
             self.in_flight -= 1

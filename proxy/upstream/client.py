@@ -197,11 +197,15 @@ class _Reply:
                 self._protocol.transport.close()
         else:
             self.stop_sending = None
+            if not self.status:
+                self._watchdog.wait_for_first_byte()
 
     async def receive_head(self) -> None:
         """Wait for the head of the final answer."""
         protocol = self._protocol
         self._watchdog.start(protocol.set_exception)
+        if self.stop_sending is not None:
+            self._watchdog.sending()
         message, content = await protocol.read()
         while 100 <= message.code < 200:  # interim answers (RFC 9110 15.2)
             message, content = await protocol.read()

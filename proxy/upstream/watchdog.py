@@ -35,6 +35,15 @@ class Watchdog:
         self._due = now + self._first
         self._arm(min(self._due, now + self._between, self._end))
 
+    def sending(self) -> None:
+        """The request is still being sent: until `wait_for_first_byte` only the total counts."""
+        self._due = _NEVER
+
+    def wait_for_first_byte(self) -> None:
+        """The request was sent whole."""
+        self._due = self._loop.time() + self._first
+        self._arm(min(self._due, self._end))
+
     def head_arrived(self, fail: Callable[[BaseException], None]) -> None:
         """From now on time counts only while somebody waits for the next bytes."""
         self._fail = fail

@@ -146,3 +146,17 @@ def test_a_whole_exchange_needs_few_timers(loop: TimerLoop, failures: list[BaseE
         loop.advance(0.02)
         watchdog.wait_ends()
     assert len(loop.timers) == 1
+
+
+def test_the_wait_for_the_first_byte_begins_when_the_request_was_sent(
+    loop: TimerLoop, failures: list[BaseException]
+) -> None:
+    watchdog = watch(loop, failures, first_byte=10)
+    watchdog.sending()
+    loop.advance(1000)
+    assert failures == []
+    watchdog.wait_for_first_byte()
+    loop.advance(9)
+    assert failures == []
+    loop.advance(2)
+    assert len(failures) == 1
