@@ -142,15 +142,15 @@ class Fetcher:
             await reply.body.aclose()
         if not flight.is_recordable:
             flight.finish()
-            return
-        if plan.shape is Shape.SSE:
-            flight.finish()  # judging can wait, and nobody waits for it
-        recording = self._recording(flight, plan, values, exchange)
-        if plan.shape is Shape.JSON:
+        else:
+            self._record(flight, self._recording(flight, plan, values, exchange))
+
+    def _record(self, flight: Flight, recording: Recording) -> None:
+        if recording.plan.shape is Shape.JSON:
+            # The head may still be on its way to the client: then it can tell.
             flight.will_be_stored = self._recorder.will_store(recording)
-            flight.finish()
-        # It may be joined until it is stored.
-        flight.recording = recording
+        flight.recording = recording  # it may be joined until it is stored
+        flight.finish()
         self._recorder.add(recording)
 
     def _recording(

@@ -25,7 +25,7 @@ from proxy.core.policy import Deadlines
 from proxy.core.wire.headers import render
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
 from proxy.tasks import Tasks
-from proxy.upstream.watchdog import Watchdog
+from proxy.upstream.watchdog import Watchdog, Watchdogs
 from proxy.upstream.wire import dial
 
 KEEPALIVE_SECONDS = 4.0
@@ -54,6 +54,7 @@ class AiohttpUpstream:
     def __init__(self, *, max_connections: int, max_header_bytes: int, tasks: Tasks) -> None:
         """Must be made inside a running event loop. `max_connections` is over all upstreams."""
         self._loop = asyncio.get_running_loop()
+        self._watchdogs = Watchdogs(self._loop)
         self._max_header_bytes = max_header_bytes
         self._tasks = tasks
         self._pooled = aiohttp.TCPConnector(
@@ -80,7 +81,7 @@ class AiohttpUpstream:
         protocol = connection.protocol
         assert protocol is not None  # noqa: S101 - set until the connection is released
         was_used = protocol.read_timeout is not None
-        reply = _Reply(connection, protocol, Watchdog(self._loop, request.deadlines))
+        reply = _Reply(connection, protocol, Watchdog(self._watchdogs, request.deadlines))
         try:
             protocol.set_response_params(
                 skip_payload=request.method == "HEAD",

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.core.errors import UpstreamTimeout
 from proxy.core.policy import Deadlines
-from proxy.upstream.watchdog import Watchdog
+from proxy.upstream.watchdog import Watchdog, Watchdogs
 
 
 class TimerLoop:
@@ -24,7 +24,8 @@ class TimerLoop:
     def get_debug(self) -> bool:
         return False
 
-    def call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+    def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        when = self.now + delay
         timer = asyncio.TimerHandle(when, callback, (), cast(asyncio.AbstractEventLoop, self))
         self.timers.append(timer)
         return timer
@@ -62,7 +63,8 @@ def watch(
     total: float | None = None,
 ) -> Watchdog:
     deadlines = Deadlines(first_byte=first_byte, between_bytes=between_bytes, total=total)
-    watchdog = Watchdog(cast(asyncio.AbstractEventLoop, loop), deadlines)
+    watchdogs = Watchdogs(cast(asyncio.AbstractEventLoop, loop))
+    watchdog = Watchdog(watchdogs, deadlines)
     watchdog.start(failures.append)
     return watchdog
 
