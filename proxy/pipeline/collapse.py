@@ -110,6 +110,8 @@ class Flight:
         self.finish(UpstreamBroken("The call to the upstream was given up."))
         self.is_settled = True
         self._wake()
+        # Both refer back to the flight: without them it goes as soon as nobody reads it.
+        self.cancel = self.recording = None
         if self.timer is not None:
             self.timer.cancel()
 

@@ -1,6 +1,7 @@
 """Store an answer once it is whole (design 3)."""
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -161,7 +162,7 @@ class Recorder:
             key=plan.key.exact,
             tenant=plan.tenant,
             operation=plan.operation.name,
-            model=plan.model,
+            model=sys.intern(plan.model),  # few models, many answers
             namespace=plan.directives.namespace,
             tags=plan.directives.tags,
             shape=verdict.shape,
