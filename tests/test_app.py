@@ -117,18 +117,25 @@ async def test_a_reload_takes_over_every_bound(
         await app.stop()
 
 
+@pytest.mark.parametrize(("stream", "task"), [(False, "flight"), (True, "record")])
 async def test_a_background_task_that_dies_is_told_of_and_harms_nobody(
-    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+    proxy: StartProxy,
+    upstream: ScriptedUpstream,
+    monkeypatch: pytest.MonkeyPatch,
+    stream: bool,
+    task: str,
 ) -> None:
     def fail(*arguments: object) -> NoReturn:
         raise RuntimeError("a mistake")
 
+    body = question(stream=stream)
     log: list[bytes] = []
     async with proxy(log=log) as app:
         with monkeypatch.context() as patch:
             patch.setattr(Recorder, "_judge", fail)
-            assert (await ask(app.url)).text == "answer 1"
+            assert (await ask(app.url, body)).text == "answer 1"
             await until(lambda: b"background task died" in b"".join(log))
-        assert b'reprise_task_errors_total{task="record"} 1.0' in app.exposition()
-        assert (await ask(app.url)).text == "answer 2"
+        died = f'reprise_task_errors_total{{task="{task}"}} 1.0'
+        assert died.encode() in app.exposition()
+        assert (await ask(app.url, body)).text == "answer 2"
         assert figure(app, "flights") == 0

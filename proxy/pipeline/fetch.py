@@ -146,11 +146,13 @@ class Fetcher:
             self._record(flight, self._recording(flight, plan, values, exchange))
 
     def _record(self, flight: Flight, recording: Recording) -> None:
-        if recording.plan.shape is Shape.JSON:
-            # The head may still be on its way to the client: then it can tell.
-            flight.will_be_stored = self._recorder.will_store(recording)
+        try:
+            if recording.plan.shape is Shape.JSON:
+                # The head may still be on its way to the client: then it can tell.
+                flight.will_be_stored = self._recorder.will_store(recording)
+        finally:
+            flight.finish()  # a mistake in judging is not the clients' matter
         flight.recording = recording  # it may be joined until it is stored
-        flight.finish()
         self._recorder.add(recording)
 
     def _recording(
