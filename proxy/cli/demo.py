@@ -83,20 +83,11 @@ class Reply:
         return "hit" in self.cache_status.replace(" ", "").split(";")
 
     @property
-    def is_spared(self) -> bool:
-        """Whether the model had no work with it.
-
-        Besides hits that is who asks again before the first answer's connection has ended, and
-        shares that.
-        """
-        return self.is_hit or "; collapsed" in self.cache_status
-
-    @property
     def level(self) -> str:
-        """The kind of hit, else shared or miss."""
+        """The kind of hit, else miss."""
         if self.is_hit:
             return self.cache_status.partition("detail=")[2] or "hit"
-        return "shared" if self.is_spared else "miss"
+        return "miss"
 
 
 @dataclass(slots=True)
@@ -110,7 +101,7 @@ class Tally:
     def judge(self, question: Question, first: Reply, repeat: Reply) -> None:
         """A whole answer must come from the cache the next time, and must be the same."""
         self.repeats.append(repeat)
-        if not repeat.is_spared:
+        if not repeat.is_hit:
             self.failures.append(f"not a hit: {question.text} ({repeat.cache_status})")
         elif repeat.text != first.text:
             self.failures.append(f"another answer: {question.text} ({repeat.text!r})")
@@ -205,7 +196,7 @@ def _add_row(table: Table, question: Question, *, stream: bool, reply: Reply) ->
     table.add_row(
         question.text,
         "stream" if stream else "JSON",
-        f"[green]{reply.level}[/]" if reply.is_spared else f"[yellow]{reply.level}[/]",
+        f"[green]{reply.level}[/]" if reply.is_hit else f"[yellow]{reply.level}[/]",
         _milliseconds(reply.first_token),
         _milliseconds(reply.total),
         reply.cache_status,
@@ -244,7 +235,7 @@ def summarise(tally: Tally, console: Console) -> None:
         console.print("[red]No answer of the model was whole, so none was stored.[/]")
         return
     first, again = _medians(tally)
-    spared = sum(reply.is_spared for reply in tally.repeats)
+    spared = sum(reply.is_hit for reply in tally.repeats)
     console.print(
         f"{spared} of {len(tally.repeats)} repeats came from the cache, stream and JSON alike: "
         f"{_milliseconds(again)} ms instead of {_milliseconds(first)} ms (medians), "
@@ -261,7 +252,6 @@ def as_document(tally: Tally) -> dict[str, Any]:
         "asked": len(tally.first),
         "repeats": len(tally.repeats),
         "hits": sum(reply.is_hit for reply in tally.repeats),
-        "spared": sum(reply.is_spared for reply in tally.repeats),
         "median_first_seconds": round(first, 6),
         "median_repeat_seconds": round(again, 6),
         "failures": tally.failures,

@@ -20,22 +20,19 @@ def reply(text: str = "seven", cache_status: str = HIT, total: float = 0.002) ->
 
 
 @pytest.mark.parametrize(
-    ("cache_status", "is_hit", "is_spared", "level"),
+    ("cache_status", "is_hit", "level"),
     [
-        (HIT, True, True, "exact"),
-        ("reprise;hit;detail=semantic", True, True, "semantic"),
-        ("reprise; hit; ttl=-3", True, True, "hit"),
-        ("reprise; fwd=miss; fwd-status=200; collapsed", False, True, "shared"),
-        (MISS, False, False, "miss"),
-        ("reprise; fwd=bypass; detail=hit", False, False, "miss"),
-        ("", False, False, "miss"),
+        (HIT, True, "exact"),
+        ("reprise;hit;detail=semantic", True, "semantic"),
+        ("reprise; hit; ttl=-3", True, "hit"),
+        ("reprise; fwd=miss; fwd-status=200; collapsed", False, "miss"),
+        (MISS, False, "miss"),
+        ("reprise; fwd=bypass; detail=hit", False, "miss"),
+        ("", False, "miss"),
     ],
 )
-def test_the_level_is_read_from_cache_status(
-    cache_status: str, is_hit: bool, is_spared: bool, level: str
-) -> None:
+def test_the_level_is_read_from_cache_status(cache_status: str, is_hit: bool, level: str) -> None:
     assert reply(cache_status=cache_status).is_hit is is_hit
-    assert reply(cache_status=cache_status).is_spared is is_spared
     assert reply(cache_status=cache_status).level == level
 
 
