@@ -32,8 +32,7 @@ def test_every_repeat_is_answered_without_the_model() -> None:
     told = json.loads(result.stdout)
     assert told["failures"] == []
     assert told["asked"] >= 6
-    assert told["spared"] == told["repeats"] >= 10
-    assert told["hits"] > told["repeats"] / 2
+    assert told["hits"] == told["repeats"] >= 10
     assert told["median_repeat_seconds"] < told["median_first_seconds"] / 5
     assert "exact" in result.stderr
 
