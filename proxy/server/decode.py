@@ -56,12 +56,13 @@ async def decode(
             raise too_large(limits)
         is_read = request.method == "POST" and find_operation(path, operations) is not None
         if is_read or (has_models and _is_json(request)):
-            body = await _gather(request, length, limits.max_keyed_body_bytes, limits)
-        elif length is not None:
-            body = await _gather(request, length, SMALL_BODY_BYTES, limits)
+            bound = limits.max_keyed_body_bytes
         else:
+            bound = SMALL_BODY_BYTES if length is not None else 0
+        body = _at_hand(request, bound, limits)
+        if body is None:
             _continue(request)
-            body = ClientBody(request, b"", limits)
+            body = await _gather(request, length, bound, limits)
     return Request(
         request.method, target, path, request.fields, _Header(request.headers), body, length
     )
@@ -144,14 +145,20 @@ class _Header:
 
 async def _gather(request: Incoming, length: int | None, bound: int, limits: Limits) -> Body:
     """The whole body if it is within `bound`, else what was read of it and the rest, live."""
+    if bound == 0 or (length is not None and length > bound):
+        return ClientBody(request, b"", limits)
+    return _within(await _read_beyond(request.content, bound), request, bound, limits)
+
+
+def _at_hand(request: Incoming, bound: int, limits: Limits) -> Body | None:
+    """The same where all of it has arrived with the head, as it nearly always has; else None."""
     content = request.content
-    if content.is_eof() and content.exception() is None:
-        data = content.read_nowait()
-    else:
-        _continue(request)
-        if length is not None and length > bound:
-            return ClientBody(request, b"", limits)
-        data = await _read_beyond(content, bound)
+    if not content.is_eof() or content.exception() is not None:
+        return None
+    return _within(content.read_nowait(), request, bound, limits)
+
+
+def _within(data: bytes, request: Incoming, bound: int, limits: Limits) -> Body:
     if len(data) > limits.max_body_bytes:
         raise too_large(limits)
     return data if len(data) <= bound else ClientBody(request, data, limits)

@@ -49,7 +49,8 @@ class Encoder:
         body = response.body
         if isinstance(body, bytes):
             self._send_whole(request, response, body, own, exchange, keeps_alive=keeps_alive)
-            await _drain(request)
+            if request.protocol.writing_paused:
+                await _drain(request)
             return keeps_alive
         try:
             return await self._send_live(request, response, body, own, exchange, keeps_alive)
@@ -175,7 +176,8 @@ class Encoder:
                 _write(request, _frame(piece, is_chunked=is_chunked, is_last=is_done))
                 exchange.bytes_sent += len(piece)
                 tail = (tail + piece)[-_BOUNDARY_BYTES:]
-                await _drain(request)
+                if request.protocol.writing_paused:
+                    await _drain(request)
         except ProxyError as error:
             raise _BrokenOffError(error, tail) from error
         if is_chunked and not is_done:
@@ -244,6 +246,5 @@ def _write(request: Incoming, data: bytes) -> None:
 
 
 async def _drain(request: Incoming) -> None:
-    if request.protocol.writing_paused:
-        async with asyncio.timeout(STALL_SECONDS):
-            await request.writer.drain()
+    async with asyncio.timeout(STALL_SECONDS):
+        await request.writer.drain()
