@@ -22,7 +22,7 @@ PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, twice
+demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, and again
 	@$(BIN)/python -m proxy demo
 
 run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127.0.0.1:8080

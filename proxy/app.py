@@ -44,6 +44,8 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
+IDLE_SECONDS = 600.0
+"""A client's connection without a request, or with half a head, ends after this."""
 STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
 
 
@@ -124,6 +126,7 @@ class App:
         self._server = Server(
             self._handler.handle,
             request_factory=request_of,
+            keepalive_timeout=IDLE_SECONDS,
             handler_cancellation=True,
             access_log=None,
             logger=_SILENT,
@@ -142,8 +145,12 @@ class App:
         admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
-        self.admin_url = await self._listen(admin, static.admin_listen)
-        self.url = await self._listen(data, static.listen)
+        self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
+        self.url = await self._listen(data, static.listen, "listen")
+        for pool in self.reloader.current.dynamic.pools:
+            if pool.url.endswith("/v1"):
+                told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
+                self.log.emit("warning", "the upstream's URL ends in /v1", told)
         self._stop_watching = self._tasks.spawn(self.reloader.watch(), "watch-config")
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
@@ -157,9 +164,13 @@ class App:
             for site in list(runner.sites):
                 await site.stop()
         self._stop_watching()
-        self._server.pre_shutdown()
-        await self._server.shutdown(grace)
-        await self._tasks.drain(grace)
+        self._server.wind_up()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + grace
+        while self._handler.in_flight and loop.time() < end:  # noqa: ASYNC110 - once, at the end
+            await asyncio.sleep(0.01)
+        await self._server.shutdown(0.1)  # whoever is still there is cut
+        await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
         for runner in (*data, admin):
             await runner.cleanup()
@@ -204,11 +215,16 @@ class App:
             clock=self._clock,
         )
 
-    async def _listen(self, runner: web.BaseRunner, address: Address) -> str:
+    async def _listen(self, runner: web.BaseRunner, address: Address, key: str) -> str:
         await runner.setup()
         self._runners.append(runner)
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listener = socket.create_server((address.host, address.port), family=family, backlog=1024)
+        try:
+            listener = socket.create_server(
+                (address.host, address.port), family=family, backlog=1024
+            )
+        except OSError as error:
+            raise OSError(f"{key} {address}: {error.strerror}") from error
         if sys.platform == "linux":
             # A closed connection whose client never takes the rest goes away by itself.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
@@ -233,6 +249,7 @@ class App:
 
     async def _purge(self, selector: Selector, soft: bool) -> int:
         self._recorder.flush()
+        self._fetcher.purged(selector)
         return await purge(self._store, selector, soft=soft)
 
     def _figures(self) -> dict[str, float]:

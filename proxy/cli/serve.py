@@ -49,7 +49,9 @@ def serve(
     try:
         uvloop.run(_serve(config, path, read, writer.write))
     except OSError as error:
-        click.echo(f"Cannot listen: {error}", err=True)
+        click.echo(
+            f"Cannot listen on {error}. Choose another by --listen or --admin-listen.", err=True
+        )
         sys.exit(2)
     finally:
         writer.close()

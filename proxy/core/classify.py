@@ -138,7 +138,7 @@ def classify(
 def _read(request: Request, head: Head) -> tuple[JsonObject | None, BypassReason | None]:
     if not isinstance(request.body, bytes):
         return None, BypassReason.TOO_LARGE
-    if head.media_type != "application/json":
+    if not head.is_json:
         return None, BypassReason.CONTENT_TYPE
     if head.is_coded:
         return None, BypassReason.CONTENT_CODING

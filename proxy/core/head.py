@@ -3,6 +3,7 @@
 All requests of one client usually have the same, so that it is worth remembering.
 """
 
+import re
 from dataclasses import dataclass
 
 from proxy.core.cache import directives
@@ -52,6 +53,9 @@ DECIDING_FIELDS = frozenset(
 """All request fields (lower case) that a plan depends on, besides those that the rules name."""
 
 
+_JSON = re.compile(r'\s*application/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """What the deciding fields come to."""
@@ -63,7 +67,8 @@ class Head:
     """The values of VARIANT_FIELDS."""
     coding: bytes
     """The content codings that the client accepts, as sent."""
-    media_type: str
+    is_json: bool
+    """The body is JSON, and in no other charset than JSON's own."""
     is_coded: bool
     """The body has a content coding."""
     dropped: frozenset[bytes]
@@ -85,7 +90,7 @@ def read_head(request: Request, secret: bytes) -> Head:
         wishes=directives.parse(header),
         variant=tuple(header(name) for name in VARIANT_FIELDS),
         coding=(header("Accept-Encoding") or "").encode("utf-8", "surrogateescape"),
-        media_type=(header("Content-Type") or "").partition(";")[0].strip().lower(),
+        is_json=_JSON.fullmatch(header("Content-Type") or "") is not None,
         is_coded=bool(header("Content-Encoding")),
         dropped=connection_options(by_name(request.fields)),
     )

@@ -50,7 +50,7 @@ class Request(NamedTuple):
     path: str
     fields: Fields
     header: Callable[[str], str | None]
-    """The first value of a field by its case-insensitive name."""
+    """The value of a field by its case-insensitive name; several as one with commas."""
     body: Body | None
     length: int | None
     """Content-Length in bytes, None for a chunked body."""

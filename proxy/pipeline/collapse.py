@@ -5,8 +5,9 @@ readers follow the log from its first byte with their own cursor, and then live.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from proxy.core.cache.selector import Selector
 from proxy.core.errors import ProxyError, UpstreamBroken
 from proxy.core.model import Response
 from proxy.pipeline.record import Recording
@@ -33,6 +34,10 @@ class Flight:
         self.ended = False
         self.is_recordable = True
         """Nothing has spoken against storing the answer yet."""
+        self.values: Mapping[bytes, bytes] = {}
+        """The fields of the answer's head by their lower-case names."""
+        self.purges: list[Selector] = []
+        """What was purged since it began: its answer is older than the purge."""
         self.will_be_stored: bool | None = None
         """What is known of that when the head leaves."""
         self.stored: bool | None = None

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 
+from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Unstorable, shape_of
 from proxy.core.classify import Lookup
 from proxy.core.errors import ProxyError, UpstreamBroken
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request, Response, Shape
 from proxy.core.policy import OnClientGone, ScopeKind
-from proxy.core.wire.headers import by_name
+from proxy.core.wire.headers import by_name, shared
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.collapse import Flight
 from proxy.pipeline.flights import Flights
@@ -35,6 +36,7 @@ class Fetcher:
         clock: Clock,
     ) -> None:
         self.flights = Flights()
+        self._under_way: set[Flight] = set()
         self._upstream = upstream
         self._recorder = recorder
         self._acceptance = acceptance
@@ -61,6 +63,9 @@ class Fetcher:
         exchange.pool = plan.pool.name
         exchange.fwd_status = response.status
         exchange.stored = flight.will_be_stored
+        if exchange.collapsed:
+            # Cookies, rate limits and request ids are the first client's alone.
+            response = response._replace(head=shared(flight.values))
         return response
 
     async def wait_for_record(self, plan: Lookup) -> bool:
@@ -73,10 +78,8 @@ class Fetcher:
            reading at `[DONE]`, and whoever asks again at once shall get a hit.
         """
         flight = self.flights.find_stream(plan)
-        deadline = None
         if flight is None:
             flight = self.flights.find(plan)
-            deadline = ENDING_SECONDS
             if flight is None:
                 return False
             if flight.recording is None and not plan.operation.has_ended(flight.tail()):
@@ -85,14 +88,17 @@ class Fetcher:
             return False
         reader = flight.attach()  # it counts as a reader: the flight goes on if its client leaves
         try:
-            async with asyncio.timeout(deadline):
-                while not flight.is_settled:
-                    await flight.changed()
+            await _settled(flight, plan)
         except TimeoutError:
             return False
         finally:
             await reader.aclose()
         return flight.stored is True
+
+    def purged(self, selector: Selector) -> None:
+        """Answers that are on their way now are older than this purge."""
+        for flight in self._under_way:
+            flight.purges.append(selector)
 
     def refresh(self, request: Request, plan: Lookup, exchange: Exchange) -> None:
         """Fetch a fresh answer in the background, unless that is under way (RFC 5861 section 3)."""
@@ -104,28 +110,36 @@ class Fetcher:
             keep_bytes=self._recorder.max_bytes, on_alone=lambda flight: self._alone(flight, plan)
         )
         self.flights.add(plan, flight)
+        self._under_way.add(flight)
         flight.cancel = self._tasks.spawn(self._fly(flight, request, plan, exchange), "flight")
         return flight
 
     async def _fly(
         self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
     ) -> None:
+        began = self._clock.now()
         try:
-            await self._feed(flight, request, plan, exchange)
+            await self._feed(flight, request, plan, exchange, began)
         except ProxyError as error:
             flight.finish(error)
         finally:
+            self._under_way.discard(flight)
             if flight.recording is None:
                 self.flights.remove(plan, flight)
                 flight.close()
 
     async def _feed(
-        self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
+        self,
+        flight: Flight,
+        request: Request,
+        plan: Lookup,
+        exchange: Exchange,
+        began: float,
     ) -> None:
         reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
         try:
             self._acceptance.learn(plan.caller, reply.status)
-            values = by_name(reply.fields)
+            flight.values = values = by_name(reply.fields)
             shape = self._shape(plan, reply.status, values)
             if isinstance(shape, DoNotStore):
                 self._give_up(flight, plan, shape)
@@ -143,7 +157,7 @@ class Fetcher:
         if not flight.is_recordable:
             flight.finish()
         else:
-            self._record(flight, self._recording(flight, plan, values, exchange))
+            self._record(flight, self._recording(flight, plan, exchange, began))
 
     def _record(self, flight: Flight, recording: Recording) -> None:
         try:
@@ -156,14 +170,16 @@ class Fetcher:
         self._recorder.add(recording)
 
     def _recording(
-        self, flight: Flight, plan: Lookup, values: Mapping[bytes, bytes], exchange: Exchange
+        self, flight: Flight, plan: Lookup, exchange: Exchange, began: float
     ) -> Recording:
         def settle(is_stored: bool) -> None:
             exchange.stored = flight.stored = is_stored
             self.flights.remove(plan, flight)
             flight.close()
 
-        return Recording(plan, values, flight.body(), self._clock.now(), settle)
+        return Recording(
+            plan, flight.values, flight.body(), began, self._clock.now(), flight.purges, settle
+        )
 
     def _shape(
         self, plan: Lookup, status: int, values: Mapping[bytes, bytes]
@@ -195,3 +211,16 @@ class Fetcher:
         if flight.cancel is not None and not flight.is_read:
             self.flights.remove(plan, flight)
             flight.cancel()
+
+
+async def _settled(flight: Flight, plan: Lookup) -> None:
+    """Wait until the answer is stored or not.
+
+    Raises TimeoutError if the connection does not end within ENDING_SECONDS after the last event.
+    """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as bound:
+        while not flight.is_settled:
+            if bound.when() is None and plan.operation.has_ended(flight.tail()):
+                bound.reschedule(loop.time() + ENDING_SECONDS)
+            await flight.changed()

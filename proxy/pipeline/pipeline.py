@@ -5,6 +5,7 @@ classify -> Bypass: straight to the upstream
                            -> Miss: collapse -> forward -> record
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from typing import assert_never
@@ -37,6 +38,7 @@ from proxy.ports import Clock, Store, Upstream, Wire
 MEMO_ENTRIES = 4096
 """Plans of repeated requests that are kept (twice as many at most)."""
 MEMO_BODY_BYTES = 64 * 1024
+"""Larger bodies are parsed in a thread, and their plans are not remembered."""
 MEMO_PLAN_BYTES = 1024
 """What a remembered plan may hold of the client's own text."""
 MEMO_HEAD_BYTES = 4096
@@ -89,7 +91,10 @@ class Pipeline:
 
         Raises ProxyError where there is no answer but one of our own making.
         """
-        plan, fingerprint = self._plan(request)
+        if isinstance(request.body, bytes) and len(request.body) > MEMO_BODY_BYTES:
+            plan, fingerprint = await asyncio.to_thread(self._plan, request)
+        else:
+            plan, fingerprint = self._plan(request)
         if isinstance(plan, Bypass):
             return await self._pass(request, plan, exchange)
         exchange.operation = plan.operation.name
@@ -174,7 +179,7 @@ class Pipeline:
         if plan.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and this request is not cached.")
         reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
-        if reply.status == 401:
+        if reply.status == 401 or (plan.operation and reply.status == 403):
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
         return response_of(reply, by_name(reply.fields))
 

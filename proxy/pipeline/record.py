@@ -3,10 +3,11 @@
 import asyncio
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.core.cache.freshness import freshness_lifetime
+from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Store, Verdict, storable
 from proxy.core.cache.value import StoredResponse, entry_id
 from proxy.core.classify import Lookup
@@ -31,8 +32,11 @@ class Recording:
     values: Mapping[bytes, bytes]
     """Its fields by name; its shape is the one that `plan` asked for."""
     body: bytes
+    began: float
     ended: float
-    """Wall time in seconds at which it was whole."""
+    """Wall time in seconds at which it was asked for, and at which it was whole."""
+    purges: Sequence[Selector]
+    """What was purged meanwhile."""
     on_done: Callable[[bool], None]
     """Told whether it was stored."""
     verdict: Verdict | None = None
@@ -83,7 +87,11 @@ class Recorder:
         if len(recording.body) > JUDGED_AT_ONCE_BYTES:
             return None
         verdict = recording.verdict = self._judge(recording)
-        return isinstance(verdict, Store) and recording.plan.policy.ttl > 0
+        plan = recording.plan
+        return (
+            isinstance(verdict, Store)
+            and freshness_lifetime(plan.policy, plan.directives.ttl, 0.5) > 0
+        )
 
     def record(self, recording: Recording) -> None:
         """Judge it now, or, if it is large, in a thread from now on."""
@@ -149,10 +157,23 @@ class Recorder:
                 self.refuse(verdict)
             elif verdict is not None:
                 stored = self._stored_response(recording, verdict)
-                is_kept = stored.ttl > 0 and self._store.put(stored)
-                self._on_verdict("stored" if is_kept else "bounds")
+                refusal = self._refusal(recording, stored)
+                is_kept = refusal is None and self._store.put(stored)
+                self._on_verdict("stored" if is_kept else refusal or "bounds")
         finally:
             recording.on_done(is_kept)
+
+    def _refusal(self, recording: Recording, stored: StoredResponse) -> str | None:
+        """Why an answer that may be stored is not."""
+        if stored.ttl <= 0:
+            return "ttl"
+        # Asked for before somebody else's answer came: that one is fresher, if it came by no-cache.
+        there = self._store.get(stored.key)
+        if there is not None and there.created > recording.began:
+            return "overtaken"
+        if any(selector.selects(stored) for selector in recording.purges):
+            return "purged"
+        return None
 
     def _stored_response(self, recording: Recording, verdict: Store) -> StoredResponse:
         plan, values, ended = recording.plan, recording.values, recording.ended

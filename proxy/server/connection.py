@@ -11,6 +11,13 @@ class Connection(RequestHandler):
 
     __slots__ = ()
 
+    def wind_up(self) -> None:
+        """Take no further request: an idle connection ends now, a busy one after its response."""
+        if self._current_request is None and not self._messages:
+            self.force_close()
+        else:
+            self.close()
+
     def data_received(self, data: bytes) -> None:
         """aiohttp queues an error behind the request whose body it was in; that one must hear too.
 
@@ -45,6 +52,12 @@ class Connection(RequestHandler):
 
 class Server(web.Server):
     """aiohttp's low-level server over our connections."""
+
+    def wind_up(self) -> None:
+        """Take no further request on any connection."""
+        for connection in self.connections:
+            if isinstance(connection, Connection):
+                connection.wind_up()
 
     def __call__(self) -> Connection:
         """A connection for a new client."""

@@ -156,6 +156,7 @@ class _Reply:
     __slots__ = (
         "_connection",
         "_content",
+        "_ends_with_connection",
         "_protocol",
         "_watchdog",
         "fields",
@@ -171,6 +172,7 @@ class _Reply:
         self._protocol = protocol
         self._watchdog = watchdog
         self._content: aiohttp.StreamReader = EMPTY_PAYLOAD
+        self._ends_with_connection = False
         self.status = 0
         self.reason = ""
         self.fields: Fields = ()
@@ -214,6 +216,7 @@ class _Reply:
         self.status = message.code
         self.reason = message.reason
         self.fields = message.raw_headers
+        self._ends_with_connection = not (message.chunked or "Content-Length" in message.headers)
         self._content = content
         content.on_eof(self._release)
 
@@ -237,7 +240,8 @@ class _Reply:
 
     @property
     def at_end(self) -> bool:
-        return self._content.at_eof() and self._content.exception() is None
+        content = self._content
+        return content.at_eof() and content.exception() is None and not self._was_reset()
 
     def ready(self) -> bytes:
         # A failure is raised by the next wait, behind the bytes that came before it.
@@ -254,8 +258,16 @@ class _Reply:
             raise _ours(error) from error
         self._watchdog.wait_ends()
         if not piece:
+            if self._was_reset():
+                raise UpstreamBroken("The upstream's answer broke off.")
             raise StopAsyncIteration
         return piece
+
+    def _was_reset(self) -> bool:
+        # A body that only the end of the connection ends: aiohttp takes a reset for that, too.
+        return self._ends_with_connection and isinstance(
+            self._protocol.exception(), aiohttp.ClientOSError
+        )
 
     async def aclose(self) -> None:
         if not self._content.is_eof() or self._content is EMPTY_PAYLOAD:
@@ -266,7 +278,8 @@ def _ours(error: Exception, *, may_retry: bool = False) -> ProxyError:
     """A foreign exception as ours. `may_retry`: no byte of an answer has come yet."""
     match error:
         case aiohttp.ClientConnectorError() | aiohttp.InvalidURL():
-            return UpstreamUnreachable("No connection to the upstream could be made.")
+            cause = getattr(error, "strerror", None) or type(error).__name__
+            return UpstreamUnreachable(f"No connection to the upstream could be made: {cause}.")
         case TimeoutError():
             return UpstreamTimeout("The upstream did not accept a connection in time.")
         case aiohttp.ServerDisconnectedError():

@@ -97,10 +97,17 @@ def test_text_that_a_mask_might_have_left_behind_is_not_looked_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "content_type", ["application/json", "Application/JSON; charset=utf-8", " application/json ;a"]
+    "content_type",
+    ["application/json", "Application/JSON; charset=utf-8", ' application/json ;charset="UTF8"'],
 )
 def test_json_is_recognised_by_its_media_type(content_type: str) -> None:
     assert reason_of(request(question(), content_type=content_type)) is None
+
+
+@pytest.mark.parametrize("parameter", ["charset=iso-8859-1", "charset=utf-16", "a=b"])
+def test_json_in_another_charset_may_mean_another_text(parameter: str) -> None:
+    asked = request(question("é"), content_type=f"application/json; {parameter}")
+    assert reason_of(asked) is BypassReason.CONTENT_TYPE
 
 
 @pytest.mark.parametrize("connection", ["keep-alive", "close,", "X-Bar, te", ""])

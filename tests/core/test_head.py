@@ -22,7 +22,7 @@ def test_an_empty_head_says_nothing() -> None:
     head = head_of()
     assert head.wishes == Directives()
     assert head.variant == (None,) * len(VARIANT_FIELDS)
-    assert (head.coding, head.media_type, head.is_coded) == (b"", "", False)
+    assert (head.coding, head.is_json, head.is_coded) == (b"", False, False)
     assert not head.dropped
 
 
@@ -38,7 +38,7 @@ def test_a_head_is_read_whatever_the_case_of_its_names() -> None:
     assert head.wishes == Directives(no_cache=True)
     assert head.variant[-1] == "https://a"
     assert head.coding == b"gzip, br\xff"
-    assert head.media_type == "application/json"
+    assert head.is_json
     assert head.is_coded
 
 

@@ -9,6 +9,7 @@
 H is SHA-256 over an injective encoding: canonical JSON behind hashes of fixed length.
 """
 
+import functools
 import hashlib
 import hmac
 import json
@@ -177,7 +178,19 @@ def _number(value: float) -> float:
 
 
 def _nfc(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    # Normalising takes the square of a run of marks; no language has runs like these.
+    if _long_run().search(text):
+        raise UnkeyableBody("a run of combining marks")
+    return unicodedata.normalize("NFC", text)
+
+
+@functools.cache
+def _long_run() -> re.Pattern[str]:
+    """More marks on one letter than Unicode's Stream-Safe Text Format has (UAX #15, 13)."""
+    marks = (chr(point) for point in range(0x300, 0x20000) if unicodedata.combining(chr(point)))
+    return re.compile("[" + "".join(marks) + "]{31}")
 
 
 def _members(pairs: list[tuple[str, Json]]) -> JsonObject:

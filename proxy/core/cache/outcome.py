@@ -59,12 +59,12 @@ def judge(
     1. nothing stored: a miss
     2. the client insists on a fresh one: a miss, even without a fallback
     3. fresh enough for policy and client: a hit
-    4. fresh, but not as the client wants it: a miss with a fallback
+    4. fresh, but not as the client wants it: a miss
     5. stale within the client's max-stale: served as it is
     6. stale within stale-while-revalidate: served and refreshed
     7. otherwise a miss; within stale-if-error it stays as the fallback
 
-    A client that sets max-age or min-fresh gets nothing stale that breaks them.
+    A client that sets max-age or min-fresh gets nothing that breaks them, not even as a fallback.
     """
     if stored is None:
         return Miss(MissReason.ABSENT)
@@ -75,10 +75,11 @@ def judge(
     if left > 0 and not too_old and left >= (directives.min_fresh or 0.0):
         return Hit(stored)
     if left > 0:
-        return Miss(MissReason.REQUEST, fallback=stored)
+        return Miss(MissReason.REQUEST)
     may_be_stale = not too_old and directives.min_fresh is None
     if may_be_stale and directives.max_stale is not None and -left <= directives.max_stale:
         return Stale(stored, refresh=False)
     if may_be_stale and -left < policy.stale_while_revalidate:
         return Stale(stored, refresh=True)
-    return Miss(MissReason.STALE, fallback=stored if -left < policy.stale_if_error else None)
+    is_fallback = may_be_stale and -left < policy.stale_if_error
+    return Miss(MissReason.STALE, fallback=stored if is_fallback else None)

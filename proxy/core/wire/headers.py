@@ -38,6 +38,10 @@ STORED = frozenset(
 """What is kept of a response besides its Content-Type: nothing of one request, client or moment."""
 
 
+_SHARED = STORED | {b"content-type", b"content-encoding", b"retry-after", b"x-should-retry"}
+"""What goes to those who share a call: what is stored, and what its body or status needs."""
+
+
 def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
     """A request's fields as they go to the upstream, without our own x-cache-* fields.
 
@@ -67,6 +71,12 @@ def stored(values: Mapping[bytes, bytes]) -> Fields:
     """What of a response's fields is kept with it besides Content-Type; names in lower case."""
     names = STORED.intersection(values) - connection_options(values)
     return tuple([(name, values[name]) for name in sorted(names)])
+
+
+def shared(values: Mapping[bytes, bytes]) -> bytes:
+    """The fields of a live answer, rendered, for those who share the call of another client."""
+    names = _SHARED.intersection(values) - connection_options(values)
+    return render([(name, values[name]) for name in sorted(names)])
 
 
 def by_name(fields: Fields) -> dict[bytes, bytes]:

@@ -37,7 +37,6 @@ def at(elapsed: float, wishes: Directives = PLAIN, policy: Policy | None = None)
 
 HIT = "hit"
 AS_IT_IS, REFRESHED = ("stale", False), ("stale", True)
-REFUSED = ("miss request", True)
 INSISTED = ("miss request", False)
 STALE, GONE = ("miss stale", True), ("miss stale", False)
 
@@ -65,21 +64,21 @@ def test_without_wishes_the_policy_decides(elapsed: float, expected: Expected) -
     [
         (Directives(no_cache=True), INSISTED, INSISTED, INSISTED, INSISTED),
         (Directives(no_cache=True, max_stale=1e9), INSISTED, INSISTED, INSISTED, INSISTED),
-        (Directives(max_age=0), REFUSED, STALE, STALE, GONE),
-        (Directives(max_age=50), HIT, STALE, STALE, GONE),
-        (Directives(max_age=49.9), REFUSED, STALE, STALE, GONE),
-        (Directives(max_age=110), HIT, REFRESHED, STALE, GONE),
-        (Directives(min_fresh=0), HIT, STALE, STALE, GONE),
-        (Directives(min_fresh=50), HIT, STALE, STALE, GONE),
-        (Directives(min_fresh=51), REFUSED, STALE, STALE, GONE),
-        (Directives(min_fresh=float("inf")), REFUSED, STALE, STALE, GONE),
+        (Directives(max_age=0), INSISTED, GONE, GONE, GONE),
+        (Directives(max_age=50), HIT, GONE, GONE, GONE),
+        (Directives(max_age=49.9), INSISTED, GONE, GONE, GONE),
+        (Directives(max_age=110), HIT, REFRESHED, GONE, GONE),
+        (Directives(min_fresh=0), HIT, GONE, GONE, GONE),
+        (Directives(min_fresh=50), HIT, GONE, GONE, GONE),
+        (Directives(min_fresh=51), INSISTED, GONE, GONE, GONE),
+        (Directives(min_fresh=float("inf")), INSISTED, GONE, GONE, GONE),
         (Directives(max_stale=0), HIT, REFRESHED, STALE, GONE),
         (Directives(max_stale=10), HIT, AS_IT_IS, STALE, GONE),
         (Directives(max_stale=100), HIT, AS_IT_IS, AS_IT_IS, GONE),
         (Directives(max_stale=float("inf")), HIT, AS_IT_IS, AS_IT_IS, AS_IT_IS),
-        (Directives(max_stale=1000, max_age=150), HIT, AS_IT_IS, STALE, GONE),
-        (Directives(max_stale=1000, min_fresh=10), HIT, STALE, STALE, GONE),
-        (Directives(max_stale=1000, min_fresh=60), REFUSED, STALE, STALE, GONE),
+        (Directives(max_stale=1000, max_age=150), HIT, AS_IT_IS, GONE, GONE),
+        (Directives(max_stale=1000, min_fresh=10), HIT, GONE, GONE, GONE),
+        (Directives(max_stale=1000, min_fresh=60), INSISTED, GONE, GONE, GONE),
         (Directives(only_if_cached=True, ttl=1, tags=("a",)), HIT, REFRESHED, STALE, GONE),
     ],
 )
