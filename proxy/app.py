@@ -195,6 +195,12 @@ class App:
         self._handler.limits = _limits(config)
         self._handler.pipeline = self._pipeline(config)
 
+    async def purge(self, selector: Selector, soft: bool) -> int:
+        """Take out what a selector names, of answers on their way too; how many were stored."""
+        self._recorder.flush()
+        self._fetcher.purged(selector)
+        return await purge(self._store, selector, soft=soft)
+
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
         self._recorder.flush()
@@ -244,13 +250,8 @@ class App:
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
-            purge=self._purge,
+            purge=self.purge,
         )
-
-    async def _purge(self, selector: Selector, soft: bool) -> int:
-        self._recorder.flush()
-        self._fetcher.purged(selector)
-        return await purge(self._store, selector, soft=soft)
 
     def _figures(self) -> dict[str, float]:
         return {
