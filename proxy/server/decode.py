@@ -46,11 +46,14 @@ async def decode(
     if not target.startswith("/"):
         target = _origin_form(target)
         path = target.partition("?")[0]
-    if request.headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
-        raise BadRequest("Of the transfer codings only chunked is understood.")
     body: Body | None = None
     told = request.headers.get("Content-Length")
-    length = int(told) if told is not None else None  # the parser lets only digits pass
+    if told is not None:
+        length = int(told)  # the parser lets only digits pass, and no transfer coding beside it
+    else:
+        length = None
+        if request.headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+            raise BadRequest("Of the transfer codings only chunked is understood.")
     if length == 0:
         body = b""
     elif request.has_body:
