@@ -123,10 +123,8 @@ class Fetcher:
         except ProxyError as error:
             flight.finish(error)
         finally:
-            self._under_way.discard(flight)
             if flight.recording is None:
-                self.flights.remove(plan, flight)
-                flight.close()
+                self._land(flight, plan)
 
     async def _feed(
         self,
@@ -174,12 +172,16 @@ class Fetcher:
     ) -> Recording:
         def settle(is_stored: bool) -> None:
             exchange.stored = flight.stored = is_stored
-            self.flights.remove(plan, flight)
-            flight.close()
+            self._land(flight, plan)
 
         return Recording(
             plan, flight.values, flight.body(), began, self._clock.now(), flight.purges, settle
         )
+
+    def _land(self, flight: Flight, plan: Lookup) -> None:
+        self._under_way.discard(flight)
+        self.flights.remove(plan, flight)
+        flight.close()
 
     def _shape(
         self, plan: Lookup, status: int, values: Mapping[bytes, bytes]
@@ -208,9 +210,10 @@ class Fetcher:
             )
 
     def _cut(self, flight: Flight, plan: Lookup) -> None:
-        if flight.cancel is not None and not flight.is_read:
-            self.flights.remove(plan, flight)
-            flight.cancel()
+        cancel = flight.cancel
+        if cancel is not None and not flight.is_read:
+            self._land(flight, plan)  # here, for a task that has not begun yet never ends
+            cancel()
 
 
 async def _settled(flight: Flight, plan: Lookup) -> None:

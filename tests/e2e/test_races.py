@@ -49,6 +49,17 @@ async def test_a_purge_reaches_answers_that_are_on_their_way(
         assert (await ask(app.url)).is_hit
 
 
+async def test_a_purge_reaches_a_large_answer_that_is_being_judged(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    upstream.will(json_reply(chat_answer("long " * 50_000)))
+    async with proxy() as app:
+        assert (await ask(app.url)).status == 200
+        assert await app.purge(Selector(), soft=False) in (0, 1)
+        await until(is_idle(app))
+        assert figure(app, "entries") == 0
+
+
 @pytest.mark.parametrize("content_type", [b"text/event-stream", b"application/json"])
 async def test_an_answer_that_only_its_connection_ends_is_not_whole_after_a_reset(
     proxy: StartProxy, content_type: bytes
