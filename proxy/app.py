@@ -37,7 +37,7 @@ from proxy.tasks import Tasks
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Backlog, Reporter
-from proxy.upstream.client import AiohttpUpstream
+from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
 
 _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
@@ -133,7 +133,7 @@ class App:
             auto_decompress=False,
             max_line_size=static.max_header_bytes,
             max_field_size=static.max_header_bytes,
-            max_headers=1024,
+            max_headers=MAX_FIELDS,
         )
         self._runners: list[web.BaseRunner] = []
         self.url = ""

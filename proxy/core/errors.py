@@ -5,7 +5,6 @@ ProxyError
 ├── RequestTimeout           408 request_timeout
 ├── RequestTooLarge          413 request_too_large
 ├── OnlyIfCachedMiss         504 only_if_cached_miss
-├── Overloaded               503 overloaded
 └── UpstreamError
     ├── UpstreamUnreachable  502 upstream_unreachable
     ├── UpstreamBroken       502 upstream_broken    (it broke off; after the head: a cut stream)
@@ -74,15 +73,6 @@ class OnlyIfCachedMiss(ProxyError):
     status = 504
     reason = b"Gateway Timeout"
     code = "only_if_cached_miss"
-
-
-class Overloaded(ProxyError):
-    """A bound of this proxy is reached."""
-
-    status = 503
-    reason = b"Service Unavailable"
-    code = "overloaded"
-    should_retry = True
 
 
 class UpstreamError(ProxyError):

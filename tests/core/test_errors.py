@@ -6,8 +6,8 @@ import pytest
 from proxy.core.errors import (
     BadRequest,
     OnlyIfCachedMiss,
-    Overloaded,
     ProxyError,
+    RequestTimeout,
     RequestTooLarge,
     UpstreamBroken,
     UpstreamError,
@@ -23,7 +23,7 @@ from proxy.core.errors import (
         (BadRequest, 400, "bad_request", False),
         (RequestTooLarge, 413, "request_too_large", False),
         (OnlyIfCachedMiss, 504, "only_if_cached_miss", False),
-        (Overloaded, 503, "overloaded", True),
+        (RequestTimeout, 408, "request_timeout", False),
         (UpstreamUnreachable, 502, "upstream_unreachable", True),
         (UpstreamBroken, 502, "upstream_broken", True),
         (UpstreamTimeout, 504, "upstream_timeout", True),
