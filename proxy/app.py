@@ -1,6 +1,7 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
+import importlib
 import logging
 import platform
 import random
@@ -9,18 +10,26 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from proxy import __version__
+from proxy.admin.questions import Questions
 from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
 from proxy.core.cache.selector import Selector
+from proxy.core.cache.value import StoredResponse
+from proxy.core.classify import Lookup
+from proxy.core.exchange import Exchange
+from proxy.core.meaning.negatives import Negatives
 from proxy.core.wire.operation import Operation, discover
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.explain import Explainer
+from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.purge import purge
@@ -34,10 +43,16 @@ from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
+from proxy.telemetry.lag import watch_lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Backlog, Reporter
+from proxy.telemetry.tally import Tally
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
+
+if TYPE_CHECKING:  # what it brings is loaded where it is needed
+    from proxy.pipeline.meaning import Meaning
+    from proxy.semantic_level import SemanticLevel
 
 _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
@@ -81,6 +96,19 @@ class App:
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
+            on_gone=self._forget,
+        )
+        self._aliases = Aliases()
+        self._negatives = Negatives()
+        self._level: SemanticLevel | None = None
+        self._is_loading = False
+        self._has_loaded = False
+        """Whether what is to be loaded at the start is there, or known to be missing."""
+        self._feedback = Feedback(
+            store=self._store,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            on_opinion=self._heard,
         )
         self._recorder = Recorder(
             store=self._store,
@@ -88,6 +116,7 @@ class App:
             chance=chance,
             max_bytes=dynamic.memory_max_entry_bytes,
             on_verdict=self.metrics.answer,
+            on_stored=self._learn,
             tasks=self._tasks,
         )
         self._upstream = AiohttpUpstream(
@@ -104,7 +133,9 @@ class App:
         )
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
-        self._backlog = Backlog(Reporter(self.log, self.metrics).report, loop.call_later)
+        self._reporter = Reporter(self.log, self.metrics)
+        self._tally = Tally(keep_prompts=dynamic.keep_prompts)
+        self._backlog = Backlog(self._report, loop.call_later)
         self._handler = Handler(
             pipeline=self._pipeline(config),
             limits=_limits(config),
@@ -136,6 +167,7 @@ class App:
             max_headers=MAX_FIELDS,
         )
         self._runners: list[web.BaseRunner] = []
+        self._stop_watching: list[Callable[[], object]] = []
         self.url = ""
         self.admin_url = ""
 
@@ -151,7 +183,13 @@ class App:
             if pool.url.endswith("/v1"):
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
-        self._stop_watching = self._tasks.spawn(self.reloader.watch(), "watch-config")
+        self._stop_watching += (
+            self._tasks.spawn(self.reloader.watch(), "watch-config"),
+            self._tasks.spawn(
+                watch_lag(asyncio.sleep, self._clock.monotonic, self.metrics.lag), "watch-lag"
+            ),
+        )
+        self._load_semantic(self.reloader.current)
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
     async def stop(self) -> None:
@@ -163,7 +201,8 @@ class App:
         for runner in data:
             for site in list(runner.sites):
                 await site.stop()
-        self._stop_watching()
+        for stop in self._stop_watching:
+            stop()
         self._server.wind_up()
         loop = asyncio.get_running_loop()
         end = loop.time() + grace
@@ -175,6 +214,8 @@ class App:
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
+        if self._level is not None:
+            await self._level.close()
         self._backlog.flush()
         self.log.emit("info", "stopped", {})
 
@@ -192,8 +233,10 @@ class App:
             max_entry_bytes=dynamic.memory_max_entry_bytes,
         )
         self.log.set_level(dynamic.log_level)
+        self._tally.keeps_prompts = dynamic.keep_prompts
         self._handler.limits = _limits(config)
         self._handler.pipeline = self._pipeline(config)
+        self._load_semantic(config)
 
     async def purge(self, selector: Selector, soft: bool) -> int:
         """Take out what a selector names, of answers on their way too; how many were stored."""
@@ -203,9 +246,17 @@ class App:
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
+        self._settle()
+        return self.metrics.exposition()
+
+    def _settle(self) -> None:
+        """Let what has happened be stored and counted."""
         self._recorder.flush()
         self._backlog.flush()
-        return self.metrics.exposition()
+
+    def _report(self, exchange: Exchange) -> None:
+        self._reporter.report(exchange)
+        self._tally.note(exchange)
 
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
@@ -214,12 +265,67 @@ class App:
             operations=self._operations,
             secret=self._secret,
             store=self._store,
+            aliases=self._aliases,
+            semantic=self._level.meaning if self._level is not None else None,
             acceptance=self._acceptance,
             fetcher=self._fetcher,
             recorder=self._recorder,
+            feedback=self._feedback,
             upstream=self._upstream,
             clock=self._clock,
         )
+
+    def _load_semantic(self, config: Config) -> None:
+        """Load the semantic level, where some route wants it and it is not there."""
+        policies = (config.dynamic.policy, *(route.policy for route in config.dynamic.routes))
+        is_wanted = any(policy.semantic.enabled for policy in policies) and config.static.encoders
+        if is_wanted and self._level is None and not self._is_loading:
+            self._is_loading = True
+            # Who stops meanwhile does not wait for it.
+            stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
+            self._stop_watching.append(stop)
+
+    async def _bring_semantic(self) -> None:
+        static = self.reloader.current.static
+        # A thread, for the libraries take their time and exact answers are served meanwhile.
+        module = await asyncio.to_thread(importlib.import_module, "proxy.semantic_level")
+        try:
+            gate = await asyncio.to_thread(module.make_gate, static.verifier)
+            level: SemanticLevel = module.SemanticLevel(
+                encoders=static.encoders,
+                gate=gate,
+                scan_below=static.scan_below,
+                store=self._store,
+                aliases=self._aliases,
+                negatives=self._negatives,
+                clock=self._clock,
+                tasks=self._tasks,
+                log=self.log,
+            )
+            self._level = level
+            self._feedback.questions = level.meaning
+            self._handler.pipeline = self._pipeline(self.reloader.current)
+            await level.loaded()
+        except (OSError, module.VerifierError) as error:
+            told = {"why": str(error), "remedy": "exact answers are served; mend it and restart"}
+            self.log.emit("error", "nothing is compared by meaning", told)
+        finally:
+            self._is_loading = False
+            self._has_loaded = True
+
+    def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
+        if self._level is not None:
+            self._level.meaning.learn(plan, stored)
+
+    def _forget(self, key: bytes) -> None:
+        if self._level is not None:
+            self._level.meaning.forget(key)
+
+    def _heard(self, opinion: Opinion) -> None:
+        self._handler.pipeline.forget_plans()
+        self.metrics.opinion(opinion.verdict)
+        told = {"entry": opinion.entry, "verdict": opinion.verdict}
+        self.log.emit("info", "feedback", told)
 
     async def _listen(self, runner: web.BaseRunner, address: Address, key: str) -> str:
         await runner.setup()
@@ -245,13 +351,46 @@ class App:
         return Controls(
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
-            is_ready=lambda: not self._encoder.is_draining,
+            state=self._state,
             metrics=self.exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
             purge=self.purge,
+            questions=self._questions(),
+            feedback=lambda opinion: self._feedback.take(opinion, lambda stored: True),
         )
+
+    def _questions(self) -> Questions:
+        def meaning() -> "Meaning | None":
+            return self._level.meaning if self._level is not None else None
+
+        explainer = Explainer(
+            operations=self._operations,
+            secret=self._secret,
+            store=self._store,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            acceptance=self._acceptance,
+            clock=self._clock,
+            meaning=meaning,
+        )
+        return Questions(
+            tally=self._tally,
+            store=self._store,
+            explainer=explainer,
+            clock=self._clock,
+            rules=lambda: self._handler.pipeline.rules,
+            meaning=meaning,
+            settle=self._settle,
+        )
+
+    def _state(self) -> str:
+        if self._encoder.is_draining:
+            return "draining"
+        if not self.url:
+            return "starting"
+        return "loading" if self._is_loading and not self._has_loaded else "ok"
 
     def _figures(self) -> dict[str, float]:
         return {
@@ -262,6 +401,9 @@ class App:
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
+            "aliases": len(self._aliases),
+            "negative_pairs": len(self._negatives),
+            **(self._level.figures() if self._level is not None else {}),
         }
 
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:

@@ -14,7 +14,17 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from proxy.config_check import check
 from proxy.config_file import Document, parse, read_bytes
-from proxy.config_model import Bypass, Conduct, File, RouteModel, Section, Timeouts, Ttl
+from proxy.config_model import (
+    Bypass,
+    Conduct,
+    EncoderModel,
+    File,
+    RouteModel,
+    RouteSemantic,
+    Section,
+    Timeouts,
+    Ttl,
+)
 from proxy.config_values import Address
 from proxy.core.policy import (
     BypassRules,
@@ -26,6 +36,7 @@ from proxy.core.policy import (
     Route,
     Rules,
     ScopeKind,
+    SemanticRules,
 )
 
 _S = TypeVar("_S", bound=Section)
@@ -45,6 +56,10 @@ class Static:
     max_header_bytes: int = field(metadata={"path": "limits.max_header_bytes"})
     max_connections: int = field(metadata={"path": "limits.max_connections"})
     log_format: LogFormat = field(metadata={"path": "log.format"})
+    encoders: tuple[EncoderModel, ...] = field(metadata={"path": "semantic.encoders"})
+    scan_below: int = field(metadata={"path": "semantic.scan_below"})
+    verifier: str = field(metadata={"path": "semantic.verifier"})
+    """A path; empty for the shipped one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,7 @@ class Dynamic:
     max_keyed_body_bytes: int
     log_level: LogLevel
     shutdown_grace: float
+    keep_prompts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +162,18 @@ def _static(file: File) -> Static:
         max_header_bytes=file.limits.max_header_bytes,
         max_connections=file.limits.max_connections,
         log_format=file.log.format,
+        encoders=file.semantic.encoders,
+        scan_below=file.semantic.scan_below,
+        verifier=file.semantic.verifier,
     )
 
 
 def _dynamic(file: File) -> Dynamic:
     return Dynamic(
         pools=_pools(file),
-        policy=_policy(file.ttl, file.policy, file.bypass, file.timeouts, file.tenancy.scope),
+        policy=_policy(
+            file.ttl, file.policy, file.bypass, file.semantic, file.timeouts, file.tenancy.scope
+        ),
         routes=tuple(_route(file, route) for route in file.routes),
         memory_max_bytes=file.memory.max_bytes,
         memory_max_entries=file.memory.max_entries,
@@ -161,6 +182,7 @@ def _dynamic(file: File) -> Dynamic:
         max_keyed_body_bytes=file.limits.max_keyed_body_bytes,
         log_level=file.log.level,
         shutdown_grace=file.shutdown.grace,
+        keep_prompts=file.privacy.keep_prompts,
     )
 
 
@@ -190,6 +212,7 @@ def _route(file: File, route: RouteModel) -> Route:
             _over(file.ttl, route.ttl),
             _over(file.policy, route.policy),
             _over(file.bypass, route.bypass),
+            _over(file.semantic, route.semantic),
             _over(file.timeouts, route.timeouts),
             _over(file.tenancy, route.tenancy).scope,
         ),
@@ -197,13 +220,22 @@ def _route(file: File, route: RouteModel) -> Route:
 
 
 def _over(base: _S, override: Section) -> _S:
-    """The base with the keys that the override names."""
-    return base.model_copy(
-        update={key: getattr(override, key) for key in override.model_fields_set}
-    )
+    """The base with the keys that the override names; sections in it key by key too."""
+    update = {}
+    for key in override.model_fields_set:
+        value = getattr(override, key)
+        update[key] = _over(getattr(base, key), value) if isinstance(value, Section) else value
+    return base.model_copy(update=update)
 
 
-def _policy(ttl: Ttl, conduct: Conduct, bypass: Bypass, timeouts: Timeouts, scope: str) -> Policy:
+def _policy(
+    ttl: Ttl,
+    conduct: Conduct,
+    bypass: Bypass,
+    semantic: RouteSemantic,
+    timeouts: Timeouts,
+    scope: str,
+) -> Policy:
     kind, _, scope_header = scope.partition(":")
     return Policy(
         scope=ScopeKind(kind),
@@ -226,6 +258,18 @@ def _policy(ttl: Ttl, conduct: Conduct, bypass: Bypass, timeouts: Timeouts, scop
             max_temperature=bypass.max_temperature,
             tools=bypass.tools,
             media=bypass.media,
+        ),
+        semantic=SemanticRules(
+            enabled=semantic.enabled,
+            ttl=ttl.exact if ttl.semantic is None else ttl.semantic,
+            max_error_rate=semantic.max_error_rate,
+            min_similarity=semantic.min_similarity,
+            deadline=semantic.deadline,
+            max_temperature=semantic.max_temperature,
+            tools=semantic.tools,
+            languages=frozenset(semantic.languages),
+            keywords=semantic.bypass.keywords,
+            patterns=tuple(re.compile(pattern) for pattern in semantic.bypass.patterns),
         ),
         deadlines=Deadlines(
             connect=timeouts.connect,

@@ -28,8 +28,9 @@ _WORDING = {
     "too_long": ("names one header at most", "write a route for each"),
     "model_type": ("must be a mapping of keys to values", "delete the line to keep the defaults"),
     "literal_error": ("must be {expected}", ""),
-    "greater_than_equal": ("must be at least {ge}", ""),
-    "less_than_equal": ("must be at most {le}", ""),
+    "greater_than": ("must be more than {gt:g}", ""),
+    "greater_than_equal": ("must be at least {ge:g}", ""),
+    "less_than_equal": ("must be at most {le:g}", ""),
 }
 
 
@@ -88,6 +89,8 @@ def _add(document: Document, details: ErrorDetails) -> None:
         document.add(steps, mistake.message, mistake.remedy)
     elif kind == "extra_forbidden":
         document.add(steps, "unknown key", _suggestion(steps), at_key=True)
+    elif kind == "model_type" and details["input"] is False and _can_be_off(steps):
+        document.add(steps, _WORDING[kind][0], 'write "{enabled: false}" to switch it off')
     else:
         message, remedy = _WORDING.get(kind, (details["msg"], ""))
         document.add(steps, message.format_map(context), remedy)
@@ -96,13 +99,23 @@ def _add(document: Document, details: ErrorDetails) -> None:
 def _suggestion(steps: Steps) -> str:
     """The nearest key of the same section, else where a key of this name belongs."""
     section, name = _section(File, steps[:-1]), str(steps[-1])
+    words = [step for step in steps if isinstance(step, str)]
+    if words[0] == "routes" and (path := ".".join(words[1:])) in _settings(File):
+        return f"{path} is for all routes: write it at the top level"
     near = difflib.get_close_matches(name, section.model_fields, n=1)
     if near:
         return f'did you mean "{near[0]}"?'
     elsewhere = [path for path in _settings(File) if path.split(".")[-1] == name]
     if elsewhere:
-        return f'did you mean "{elsewhere[0]}"?'
+        # best of all one that is further down in the same section
+        around = ".".join(words[:-1]).removeprefix("routes.")
+        best = max(elsewhere, key=lambda path: path.startswith(f"{around}."))
+        return f'did you mean "{best}"?'
     return "known here: " + ", ".join(section.model_fields)
+
+
+def _can_be_off(steps: Steps) -> bool:
+    return "enabled" in _section(File, steps).model_fields
 
 
 def _section(model: type[BaseModel], steps: Steps) -> type[BaseModel]:
@@ -142,6 +155,9 @@ def _across(values: dict[str, Any]) -> Iterator[tuple[Steps, str, str]]:
         if isinstance(match, dict) and not any(match.values()):
             remedy = "name a path, model or header, or set the keys at the top level"
             yield ("routes", position, "match"), "matches every request", remedy
+    semantic = values.get("semantic")
+    if isinstance(semantic, dict):
+        yield from _across_encoders(_mappings(semantic.get("encoders")))
     admin = values.get("admin", {})
     own = admin.get("listen", _ADMIN_LISTEN) if isinstance(admin, dict) else _ADMIN_LISTEN
     if str(own) == str(values.get("listen", _LISTEN)) and not str(own).endswith(":0"):
@@ -169,6 +185,22 @@ def _across_upstreams(
         if isinstance(headers, dict):
             for header, message, remedy in _across_headers(headers, upstream.get("api_key")):
                 yield ("upstreams", position, "headers", header), message, remedy
+
+
+def _across_encoders(
+    encoders: list[tuple[int, dict[str, Any]]],
+) -> Iterator[tuple[Steps, str, str]]:
+    served: dict[object, int] = {}
+    for position, encoder in encoders:
+        scripts = encoder.get("scripts")
+        for place, script in enumerate(scripts if isinstance(scripts, list) else []):
+            if not isinstance(script, str):
+                continue
+            if script in served:
+                steps = ("semantic", "encoders", position, "scripts", place)
+                message = f"{shown(script)} is already served by encoders[{served[script]}]"
+                yield steps, message, "keep it in one place"
+            served.setdefault(script, position)
 
 
 def _across_headers(headers: dict[str, Any], api_key: object) -> Iterator[tuple[str, str, str]]:

@@ -10,24 +10,42 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from proxy.config_types import (
     Count,
+    Deadline,
     Duration,
+    ErrorRate,
     Flag,
     HeaderGlob,
     Headers,
+    HighTemperature,
     IgnoredFields,
+    Languages,
     Listen,
     Masks,
+    ModelName,
+    OptionalDuration,
     PathGlob,
     Patterns,
     Scope,
+    Scripts,
     Secret,
     Share,
+    Similarity,
     Size,
     Temperature,
     Timeout,
     Url,
     Words,
 )
+
+NOW_WORDS = (
+    *("today", "tonight", "tomorrow", "yesterday", "now", "nowadays", "currently", "recently"),
+    *("latest", "newest", "recent", "so far", "up to date", "at the moment", "this morning"),
+    *("this afternoon", "this evening", "this weekend", "this week", "this month", "this year"),
+    *("今天", "今日", "今晚", "今早", "明天", "昨天", "前天", "后天"),
+    *("现在", "目前", "当前", "如今", "此刻", "刚刚", "刚才", "实时", "最新"),
+    *("最近", "近期", "本周", "这周", "本月", "这个月", "今年"),
+)
+"""Words by which a question asks about the time when it is asked: its answer does not keep."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -86,6 +104,9 @@ class Ttl(Section):
     """How long a stored response is served."""
 
     exact: Duration = setting("24h", "Freshness lifetime of an entry that is found by its key.")
+    semantic: OptionalDuration = setting(
+        None, "The same of one that is found by meaning; null is the same as `exact`."
+    )
     jitter: Share = setting(
         0.1, "Share of the lifetime by which it varies at random, so that not all expire at once."
     )
@@ -151,7 +172,7 @@ class Conduct(Section):
     """What is looked up and stored, and what goes into the key."""
 
     deterministic_only: Flag = setting(
-        False, "Only requests with `temperature: 0` are looked up and stored."
+        False, "Only requests with `temperature: 0`, and embeddings, are looked up and stored."
     )
     on_client_gone: Literal["finish", "abort"] = setting(
         "finish",
@@ -180,6 +201,95 @@ class Bypass(Section):
     max_temperature: Temperature = setting(None, "A given temperature above it; null is no bound.")
     tools: Flag = setting(False, "Requests that offer tools.")
     media: Flag = setting(False, "Requests with images, audio or files.")
+
+
+class SemanticBypass(Section):
+    """Questions that are not compared by meaning."""
+
+    keywords: Words = setting(
+        NOW_WORDS,
+        "Words in the last user text, by default those that ask about now; "
+        "case does not count, Latin words match as a whole.",
+    )
+    patterns: Patterns = setting((), "Regular expressions, searched in the last user text.")
+
+
+class RouteSemantic(Section):
+    """Answers to questions that mean the same."""
+
+    enabled: Flag = setting(True, "Whether questions are compared by meaning.")
+    max_error_rate: ErrorRate = setting(
+        0.01, "Chooses how sure the verifier must be, by its calibration; see docs/quality.md."
+    )
+    min_similarity: Similarity = setting(
+        0.0, "A similarity that is needed besides; 0 leaves it to the calibration."
+    )
+    deadline: Deadline = setting(
+        "100ms", "How long a request waits for its question to be compared, at most."
+    )
+    max_temperature: HighTemperature = setting(
+        1.0, "Requests with a given temperature above it are not compared."
+    )
+    tools: Flag = setting(False, "Compare requests that offer tools too.")
+    languages: Languages = setting(
+        ("en", "zh"),
+        "Languages whose questions are compared: `en`, all in Latin letters; `zh`, Chinese; "
+        "`other`, the rest, for which there are no guards.",
+    )
+    bypass: SemanticBypass = section(SemanticBypass, "Questions that are not compared.")
+
+
+class EncoderModel(Section):
+    """A sentence encoder and what it is for."""
+
+    model: ModelName = Field(
+        description="A prepared model by its name (`reprise models list`), or its directory."
+    )
+    scripts: Scripts = Field(description="The scripts of the texts that it serves.")
+    load: Literal["eager", "lazy"] = setting(
+        "eager", "`eager`: before the proxy is ready; `lazy`: when the first text needs it."
+    )
+    threads: Count = setting(1, "Threads of one forward pass.")
+
+
+class Semantic(RouteSemantic):
+    """Answers to questions that mean the same."""
+
+    encoders: Annotated[tuple[EncoderModel, ...], Field(strict=False)] = setting(
+        (
+            EncoderModel(model="all-minilm-l6-v2", scripts=("latin",)),
+            EncoderModel(
+                model="multilingual-e5-small",
+                scripts=(
+                    *("han", "kana", "hangul", "cyrillic", "greek"),
+                    *("arabic", "hebrew", "indic", "thai", "other"),
+                ),
+                load="lazy",
+            ),
+        ),
+        "Sentence encoders; a text goes to the one that serves its script. "
+        "Without any, answers are found by their key alone.",
+        restart=True,
+    )
+    scan_below: Count = setting(
+        10_000,
+        "Entries that may be compared with each other up to which all are looked at; "
+        "above, an HNSW graph is searched.",
+        restart=True,
+    )
+    verifier: str = setting(
+        "", "A file made by `reprise train`; empty is the one that is shipped.", restart=True
+    )
+
+
+class Privacy(Section):
+    """What is kept and told of the text of requests."""
+
+    keep_prompts: Flag = setting(
+        False,
+        "Keep questions that were not found, and show the text of questions on the admin "
+        "listener and in the commands that ask it.",
+    )
 
 
 class Log(Section):
@@ -214,6 +324,10 @@ class RouteModel(Section):
     ttl: Ttl = section(Ttl, "Overrides of `ttl`, key by key.")
     policy: Conduct = section(Conduct, "Overrides of `policy`, key by key.")
     bypass: Bypass = section(Bypass, "Overrides of `bypass`, key by key; a list replaces a list.")
+    semantic: RouteSemantic = section(
+        RouteSemantic,
+        "Overrides of `semantic`, key by key, those of `bypass` too; a list replaces a list.",
+    )
     timeouts: Timeouts = section(Timeouts, "Overrides of `timeouts`, key by key.")
     tenancy: RouteTenancy = section(RouteTenancy, "Overrides of `tenancy.scope`.")
 
@@ -235,6 +349,8 @@ class File(Section):
     tenancy: Tenancy = section(Tenancy, "Who shares stored responses with whom.")
     policy: Conduct = section(Conduct, "What is looked up and stored, and under which key.")
     bypass: Bypass = section(Bypass, "Requests that the cache leaves alone.")
+    semantic: Semantic = section(Semantic, "Answers to questions that mean the same.")
+    privacy: Privacy = section(Privacy, "What is kept and told of the text of requests.")
     log: Log = section(Log, "What is written to stderr.")
     shutdown: Shutdown = section(Shutdown, "What happens on SIGTERM.")
     routes: Annotated[tuple[RouteModel, ...], Field(strict=False)] = setting(

@@ -1,8 +1,15 @@
 """The types of the configuration's values, as pydantic checks, writes and describes them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 
 from proxy.config_file import resolve
 from proxy.config_values import (
@@ -10,15 +17,18 @@ from proxy.config_values import (
     SIZE_PATTERN,
     Address,
     FromEnv,
+    check_not_empty,
     format_duration,
     format_size,
     format_timeout,
     parse_address,
+    parse_deadline,
     parse_duration,
     parse_header_name,
     parse_header_value,
     parse_ignored_field,
     parse_mask,
+    parse_model,
     parse_path_glob,
     parse_pattern,
     parse_scope,
@@ -84,6 +94,24 @@ Share = Annotated[
     BeforeValidator(_typed),
     _or_env({"type": "number", "minimum": 0, "maximum": 0.5}),
 ]
+Similarity = Annotated[
+    float,
+    Field(ge=0, le=1),
+    BeforeValidator(_typed),
+    _or_env({"type": "number", "minimum": 0, "maximum": 1}),
+]
+ErrorRate = Annotated[
+    float,
+    Field(gt=0, le=0.5),
+    BeforeValidator(_typed),
+    _or_env({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}),
+]
+HighTemperature = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False),
+    BeforeValidator(_typed),
+    _or_env({"type": "number", "minimum": 0}),
+]
 Temperature = Annotated[
     Annotated[float, Field(ge=0)] | None,
     BeforeValidator(_typed),
@@ -94,6 +122,18 @@ Duration = Annotated[
     PlainValidator(parse_duration),
     PlainSerializer(format_duration),
     _notation(DURATION_PATTERN, _DURATIONS, {"const": 0}),
+]
+Deadline = Annotated[
+    float,
+    PlainValidator(parse_deadline),
+    PlainSerializer(format_duration),
+    _notation(DURATION_PATTERN, ["50ms", "100ms", "1s"]),
+]
+OptionalDuration = Annotated[
+    float | None,
+    PlainValidator(lambda value: None if value is None else parse_duration(value)),
+    PlainSerializer(lambda value: None if value is None else format_duration(value)),
+    _notation(DURATION_PATTERN, _DURATIONS, {"const": 0}, {"type": "null"}),
 ]
 Timeout = Annotated[
     float | None,
@@ -144,8 +184,35 @@ Word = Annotated[str, PlainValidator(parse_word), _text_schema()]
 Pattern = Annotated[str, PlainValidator(parse_pattern), _text_schema(format="regex")]
 Mask = Annotated[str, PlainValidator(parse_mask), _text_schema(format="regex")]
 IgnoredField = Annotated[str, PlainValidator(parse_ignored_field), _text_schema()]
+ModelName = Annotated[
+    str,
+    PlainValidator(parse_model),
+    _text_schema(examples=["all-minilm-l6-v2", "/srv/models/ours"]),
+]
+
+ScriptName = Literal[
+    "latin",
+    "han",
+    "kana",
+    "hangul",
+    "cyrillic",
+    "greek",
+    "arabic",
+    "hebrew",
+    "indic",
+    "thai",
+    "other",
+]
+"""As core/meaning/script.py names them."""
+LanguageName = Literal["en", "zh", "other"]
 
 # a YAML list becomes a tuple
+_SOME = (
+    Field(strict=False, json_schema_extra={"minItems": 1}),
+    AfterValidator(check_not_empty),
+)
+Scripts = Annotated[tuple[ScriptName, ...], *_SOME]
+Languages = Annotated[tuple[LanguageName, ...], *_SOME]
 Words = Annotated[tuple[Word, ...], Field(strict=False)]
 Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 Masks = Annotated[tuple[Mask, ...], Field(strict=False)]

@@ -124,6 +124,16 @@ def format_timeout(seconds: float | None) -> str:
     return "none" if seconds is None else format_duration(seconds)
 
 
+def parse_deadline(value: object) -> float:
+    """Seconds of a duration above zero; there is always a bound."""
+    if value == "none":
+        raise ConfigValueError("there has to be a bound", 'write such as "100ms" or "1s"')
+    seconds = parse_duration(value)
+    if seconds == 0:
+        raise ConfigValueError("no time at all is enough for nothing", 'write such as "100ms"')
+    return seconds
+
+
 def parse_size(value: object) -> int:
     """Bytes of `64KiB`, `4MiB`, `1GiB`, `500KB`, `10MB` or of a bare integer."""
     text = "" if isinstance(value, bool) else str(value)
@@ -209,6 +219,21 @@ def parse_word(value: object) -> str:
     if not text.strip():
         raise ConfigValueError("is empty", "take it out of the list")
     return text
+
+
+def parse_model(value: object) -> str:
+    """A model on this machine: its name, or its directory."""
+    text = check_text(value)
+    if not text.strip():
+        raise ConfigValueError("is empty", "name a prepared model, or its directory")
+    return text
+
+
+def check_not_empty(values: tuple[str, ...]) -> tuple[str, ...]:
+    """A list with something in it."""
+    if not values:
+        raise ConfigValueError("is empty", "name one at least")
+    return values
 
 
 def parse_header_name(value: object) -> str:

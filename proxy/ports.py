@@ -1,11 +1,20 @@
 """What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from proxy.core.cache.value import StoredResponse
+from proxy.core.classify import Lookup
+from proxy.core.meaning.outcome import Meant
 from proxy.core.model import Body, Fields, LiveBody
 from proxy.core.policy import Deadlines
+
+if TYPE_CHECKING:  # a proxy that does not compare by meaning does without numpy
+    import numpy as np
+    import numpy.typing as npt
+
+Vector: TypeAlias = "npt.NDArray[np.float32]"
+"""Shape (dimensions,), of length 1."""
 
 
 class Clock(Protocol):
@@ -24,6 +33,9 @@ class Store(Protocol):
     def get(self, key: bytes) -> StoredResponse | None:
         """The stored response under an exact key, stale ones included; None where there is none."""
 
+    def peek(self, key: bytes) -> StoredResponse | None:
+        """The same, and it does not count as a use."""
+
     def put(self, stored: StoredResponse) -> bool:
         """Keep it in place of what its key had; False where it is over the bounds."""
 
@@ -32,6 +44,16 @@ class Store(Protocol):
 
     def scan(self) -> Iterable[StoredResponse]:
         """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
+
+
+class Semantic(Protocol):
+    """The semantic level (pipeline/meaning.py), which a proxy may do without."""
+
+    async def find(self, plan: Lookup) -> Meant:
+        """Look for an entry whose answer serves, within the policy's deadline."""
+
+    def remaining(self, key: bytes, plan: Lookup, now: float) -> float:
+        """Seconds for which an entry may still be found for a plan; not positive if it may not."""
 
 
 class UpstreamRequest(NamedTuple):
@@ -99,3 +121,45 @@ class Upstream(Protocol):
 
     async def dial(self, url: str, deadlines: Deadlines) -> Wire:
         """Open a raw connection to a URL's authority. Raises UpstreamError."""
+
+
+class Encoder(Protocol):
+    """Turns a text into a vector; near in meaning is near in angle."""
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of model and tokenizer: vectors of unlike identities do not compare."""
+
+    async def embed(self, text: str, *, deadline: float) -> Vector:
+        """The vector of a whole text, at most `deadline` seconds from now.
+
+        Raises NotCompared where there is none: too long, unknown, busy, late, broken.
+        """
+
+
+class Neighbour(NamedTuple):
+    """An entry near to a vector."""
+
+    key: bytes
+    """The exact key of the entry."""
+    similarity: float
+    """The cosine; larger is nearer."""
+
+
+class VectorIndex(Protocol):
+    """Vectors of entries, in partitions that never see each other."""
+
+    async def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
+        """The nearest entries of one partition, nearest first; sees every `add` before it."""
+
+    async def search_all(self, vector: Vector, limit: int) -> list[Neighbour]:
+        """The nearest entries of all partitions. May be slow: for explanations."""
+
+    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
+        """Take an entry in, soon; in place of what the key had. Never blocks."""
+
+    def discard(self, key: bytes) -> None:
+        """From now on no search returns this entry. Never blocks; unknown keys are fine."""
+
+    def __len__(self) -> int:
+        """How many entries can be found."""

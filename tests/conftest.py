@@ -5,6 +5,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from proxy.config import Config, load
 from proxy.ports import Clock
 from tests.fakes.clock import FakeClock
 from tests.fakes.llama import running_llama
+from tests.fakes.models import prepared_models
 from tests.fakes.process import ProxyProcess
 from tests.fakes.upstream import ScriptedUpstream
 
@@ -35,6 +37,7 @@ def _blocking_calls_fail() -> Iterator[None]:
     with blockbuster_ctx("proxy") as blockbuster:
         for function in blockbuster.functions.values():
             function.can_block_in("proxy/app.py", "__init__")  # nothing is served yet
+            function.can_block_in("proxy/cli/evaluate.py", "_progress")  # nobody is served
         yield
 
 
@@ -62,8 +65,8 @@ def llama() -> Iterator[str]:
 def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
     """Start the app in this process, before the scripted upstream unless told otherwise.
 
-    Settings are the YAML of a configuration file. `log` receives the log lines. Several may run
-    at once.
+    Settings are the YAML of a configuration file; those that do not speak of `semantic` load no
+    encoder. `log` receives the log lines. Several may run at once.
     """
     numbers = itertools.count()
 
@@ -79,9 +82,12 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
 
         def configure() -> Config:
             file.write_text(settings)
-            return load(
+            config = load(
                 file, upstream=upstream, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
             )
+            if "semantic" in settings:
+                return config
+            return replace(config, static=replace(config.static, encoders=()))
 
         config = await asyncio.to_thread(configure)
         lines: list[bytes] = [] if log is None else log
@@ -96,11 +102,22 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
 
 
 @pytest.fixture
-def serve() -> Serve:
-    """The real command, `python -m proxy serve`, as a child process."""
+def serve(tmp_path: Path) -> Serve:
+    """The real command, `python -m proxy serve`, as a child process.
 
-    def start(*arguments: str, environment: dict[str, str] | None = None) -> ProxyProcess:
+    Without a configuration file of the test's own it loads encoders only with `semantic`.
+    """
+    models = {"REPRISE_MODELS": str(prepared_models())}
+    plain = tmp_path / "plain.yaml"
+    plain.write_text("semantic: {enabled: false}")
+
+    def start(
+        *arguments: str, environment: dict[str, str] | None = None, semantic: bool = False
+    ) -> ProxyProcess:
         listeners = ("--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+        environment = models | (environment or {})
+        if not semantic and "--config" not in arguments:
+            arguments = (*arguments, "--config", str(plain))
         return ProxyProcess("serve", *listeners, *arguments, environment=environment)
 
     return start

@@ -35,8 +35,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(EDGE, FLOOR | ADAPTERS | {"pipeline"}),
     "k8s": {"core", "ports", "tasks"},
     "reload": FLOOR | {"config"},
-    "app": BELOW_APP | {"config", "reload"},
-    "cli": BELOW_APP | {"config", "reload", "app", "k8s"},
+    "semantic_level": BELOW_APP | {"config"},
+    "rehearsal": BELOW_APP | {"config", "semantic_level"},
+    "app": BELOW_APP | {"config", "reload", "semantic_level"},
+    "cli": BELOW_APP | {"config", "reload", "app", "semantic_level", "rehearsal", "k8s"},
     "__main__": {"cli"},
     "__init__": set(),
 }
@@ -57,6 +59,13 @@ OWNERS: dict[str, set[str]] = {
     "click": {"cli"},
     "rich": {"cli"},
     "openai": {"cli"},
+    "numpy": {"core", "ports", "semantic", "cli"},
+    "onnxruntime": {"semantic"},
+    "onnx": {"semantic"},
+    "tokenizers": {"semantic"},
+    "sentencepiece": {"semantic"},
+    "huggingface_hub": {"semantic"},
+    "hnswlib": {"semantic"},
 }
 """The rooms in which each library may be imported."""
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from proxy.config import STATIC_PATHS, Config, load, static_changes
 from proxy.config_file import ConfigError
+from proxy.config_model import NOW_WORDS, EncoderModel
 from proxy.config_values import format_duration, format_size
 from proxy.core.policy import (
     BypassRules,
@@ -23,6 +24,7 @@ from proxy.core.policy import (
     Route,
     Rules,
     ScopeKind,
+    SemanticRules,
 )
 
 
@@ -39,13 +41,17 @@ def loaded(file: Path, text: str, **env: str) -> Config:
 def test_nothing_but_an_upstream_is_needed() -> None:
     config = load(None, upstream="http://127.0.0.1:11434/", env={})
     url = "http://127.0.0.1:11434"
-    assert config.rules(7) == Rules(7, (Pool(url, url),), Policy())
+    policy = Policy(semantic=SemanticRules(keywords=NOW_WORDS))
+    assert config.rules(7) == Rules(7, (Pool(url, url),), policy)
     assert (str(config.static.listen), str(config.static.admin_listen)) == (
         "127.0.0.1:8080",
         "127.0.0.1:8081",
     )
     assert config.dynamic.memory_max_bytes == 256 << 20
     assert config.dynamic.shutdown_grace == 30
+    assert not config.dynamic.keep_prompts
+    assert [encoder.load for encoder in config.static.encoders] == ["eager", "lazy"]
+    assert (config.static.scan_below, config.static.verifier) == (10_000, "")
 
 
 def test_without_an_upstream_there_is_no_configuration() -> None:
@@ -63,7 +69,7 @@ upstreams:
   - {name: a, url: http://a/, models: [x*], api_key: "${KEY}", headers: {X-Team: "b c"}}
   - {url: http://b}
 admin: {listen: "[::1]:81", token: t}
-ttl: {exact: 1h, jitter: 0, stale_while_revalidate: 2s, stale_if_error: 0}
+ttl: {exact: 1h, semantic: 30m, jitter: 0, stale_while_revalidate: 2s, stale_if_error: 0}
 memory: {max_bytes: 1GiB, max_entries: 5, max_entry_bytes: 6}
 limits: {max_body_bytes: 7, max_keyed_body_bytes: 8, max_header_bytes: 9, max_connections: 10}
 timeouts: {connect: 1s, first_byte: 2s, between_bytes: 3s, total: none}
@@ -83,6 +89,19 @@ bypass:
   max_temperature: 1
   tools: true
   media: true
+semantic:
+  enabled: false
+  max_error_rate: 0.05
+  min_similarity: 0.9
+  deadline: 13ms
+  max_temperature: 0
+  tools: true
+  languages: [zh, other]
+  bypass: {keywords: [price], patterns: [q+]}
+  encoders: [{model: /srv/ours, scripts: [thai, latin], load: lazy, threads: 2}]
+  scan_below: 14
+  verifier: ours.json
+privacy: {keep_prompts: true}
 log: {format: json, level: debug}
 shutdown: {grace: 12s}
 """,
@@ -92,6 +111,11 @@ shutdown: {grace: 12s}
     assert [str(static.listen), str(static.admin_listen)] == ["0.0.0.0:80", "[::1]:81"]
     assert (static.admin_token, static.secret) == ("t", "s")
     assert (static.max_header_bytes, static.max_connections, static.log_format) == (9, 10, "json")
+    assert static.encoders == (
+        EncoderModel(model="/srv/ours", scripts=("thai", "latin"), load="lazy", threads=2),
+    )
+    assert (static.scan_below, static.verifier) == (14, "ours.json")
+    assert dynamic.keep_prompts
     assert dynamic.pools == (
         Pool("a", "http://a", ("x*",), "sk", ((b"X-Team", b"b c"),)),
         Pool("http://b", "http://b"),
@@ -114,6 +138,18 @@ shutdown: {grace: 12s}
         ignore_fields=frozenset({"trace"}),
         masks=(re.compile(r"\d+"),),
         bypass=BypassRules(("m",), ("k",), (re.compile("p+"),), ("f",), 1.0, True, True),
+        semantic=SemanticRules(
+            enabled=False,
+            ttl=1800,
+            max_error_rate=0.05,
+            min_similarity=0.9,
+            deadline=0.013,
+            max_temperature=0,
+            tools=True,
+            languages=frozenset({"zh", "other"}),
+            keywords=("price",),
+            patterns=(re.compile("q+"),),
+        ),
         deadlines=Deadlines(1, 2, 3, None),
     )
 
@@ -149,6 +185,48 @@ routes:
         scope=ScopeKind.CREDENTIAL,
     )
     assert second == Route(Match(model="n"), default)
+
+
+def test_route_overrides_the_semantic_level_key_by_key(file: Path) -> None:
+    config = loaded(
+        file,
+        """
+upstream: http://x
+ttl: {semantic: 1h}
+semantic: {max_error_rate: 0.02, languages: [en], bypass: {patterns: [p]}}
+routes:
+  - match: {model: a}
+    ttl: {semantic: 2h}
+    semantic: {tools: true, bypass: {keywords: [price]}}
+  - match: {model: b}
+    semantic: {enabled: false, languages: [zh], bypass: {patterns: []}}
+  - match: {model: c}
+    semantic: {bypass: {}}
+""",
+    )
+    default = config.dynamic.policy
+    assert (default.semantic.ttl, default.semantic.keywords) == (3600, NOW_WORDS)
+    first, second, third = (route.policy.semantic for route in config.dynamic.routes)
+    assert first == replace(default.semantic, ttl=7200, tools=True, keywords=("price",))
+    assert second == replace(
+        default.semantic, enabled=False, languages=frozenset({"zh"}), patterns=()
+    )
+    assert third == default.semantic
+
+
+def test_unless_said_an_answer_is_found_by_meaning_as_long_as_by_key(file: Path) -> None:
+    config = loaded(
+        file,
+        """
+upstream: http://x
+ttl: {exact: 1h}
+routes:
+  - {match: {model: m}, ttl: {exact: 2h}}
+""",
+    )
+    assert config.dynamic.policy.semantic.ttl == 3600
+    assert config.dynamic.routes[0].policy.semantic.ttl == 7200
+    assert config.redacted()["ttl"]["semantic"] is None
 
 
 def test_first_route_that_matches_decides(file: Path) -> None:
@@ -197,6 +275,7 @@ admin: {listen: "h:2", token: t}
 tenancy: {secret: s}
 limits: {max_header_bytes: 1, max_connections: 1}
 log: {format: json}
+semantic: {encoders: [], scan_below: 1, verifier: v.json}
 """
 
 
@@ -209,7 +288,10 @@ def test_every_static_change_is_named(file: Path) -> None:
 
 def test_static_part_of_a_running_process_stays(file: Path) -> None:
     running = loaded(file, STATIC_TEXT)
-    new = loaded(file, "upstream: http://new\nttl: {exact: 1h}\nlog: {level: error}")
+    new = loaded(
+        file,
+        "upstream: http://new\nttl: {exact: 1h}\nlog: {level: error}\nsemantic: {deadline: 1s}",
+    )
     merged = new.with_static_of(running)
     assert (merged.static, merged.dynamic, merged.digest) == (
         running.static,
@@ -220,6 +302,8 @@ def test_static_part_of_a_running_process_stays(file: Path) -> None:
     assert (shown["listen"], shown["admin"]) == ("h:1", {"listen": "h:2", "token": "***"})
     assert shown["log"] == {"format": "json", "level": "error"}
     assert (shown["upstream"], shown["ttl"]["exact"]) == ("http://new", "1h")
+    assert (shown["semantic"]["encoders"], shown["semantic"]["scan_below"]) == ([], 1)
+    assert shown["semantic"]["deadline"] == "1s"
     assert new.redacted()["listen"] == "127.0.0.1:8080"
 
 
@@ -263,6 +347,14 @@ SECTIONS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "memory": st.fixed_dictionaries({"max_bytes": SIZES}),
         "timeouts": st.fixed_dictionaries({"total": DURATIONS | st.just("none")}),
         "bypass": st.fixed_dictionaries({"models": WORDS, "keywords": WORDS}),
+        "semantic": st.fixed_dictionaries(
+            {
+                "max_error_rate": st.floats(0, 0.5, exclude_min=True),
+                "deadline": DURATIONS,
+                "languages": st.lists(st.sampled_from(["en", "zh"]), min_size=1),
+            },
+            optional={"bypass": st.fixed_dictionaries({"keywords": WORDS})},
+        ),
         "policy": st.fixed_dictionaries({"epoch": st.text("ab1 $", max_size=4)}),
         "tenancy": st.fixed_dictionaries({"scope": st.sampled_from(["shared", "header:x"])}),
     },
@@ -291,3 +383,11 @@ def test_shown_configuration_reads_the_same(
     again = load_written(shown)
     assert (again.static, again.dynamic) == (config.static, config.dynamic)
     assert again.redacted() == config.redacted()
+
+
+def test_what_is_found_by_meaning_may_outlive_what_is_found_by_key(tmp_path: Path) -> None:
+    file = tmp_path / "reprise.yaml"
+    file.write_text("upstream: http://u\nttl: {exact: 1h, semantic: 7d}")
+    config = load(file, env={})
+    assert config.dynamic.policy.ttl == 3600
+    assert config.dynamic.policy.semantic.ttl == 7 * 86400

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.config_check import check
 from proxy.config_file import MAX_PROBLEMS, ConfigError, parse
-from proxy.config_model import File
+from proxy.config_model import EncoderModel, File
 
 UPSTREAM = "upstream: http://x\n"
 
@@ -27,8 +27,8 @@ def mistakes(text: str, given: Mapping[str, str] | None = None, **env: str) -> l
         ("ttl: {exakt: 24h}", '2:7: ttl.exakt: unknown key; did you mean "exact"?'),
         ("listne: x:1", '2:1: listne: unknown key; did you mean "listen"?'),
         ("jitter: 0.1", '2:1: jitter: unknown key; did you mean "ttl.jitter"?'),
-        ("ttl: {zzz: 1}", "2:7: ttl.zzz: unknown key; known here: exact, jitter, "),
-        ("semantic: {}", "2:1: semantic: unknown key; known here: version, listen, upstream, "),
+        ("ttl: {zzz: 1}", "2:7: ttl.zzz: unknown key; known here: exact, semantic, jitter, "),
+        ("zzz: {}", "2:1: zzz: unknown key; known here: version, listen, upstream, "),
         ("persist: {}", "2:1: persist: unknown key"),
         ("version: 2", "2:10: version: must be at most 1"),
         ("version: true", "2:10: version: must be a whole number"),
@@ -79,7 +79,7 @@ def mistakes(text: str, given: Mapping[str, str] | None = None, **env: str) -> l
         ),
         (
             "routes: [{match: {model: a}, memory: {}}]",
-            '2:30: routes[0].memory: unknown key; did you mean "memory"?',
+            "2:30: routes[0].memory: unknown key; memory is for all routes: write it at the top",
         ),
         ("version: 0", "2:10: version: must be at least 1"),
         ("ttl: {exact: 1h, exact: 2h}", "2:18: ttl.exact: stands here twice; keep one"),
@@ -87,6 +87,117 @@ def mistakes(text: str, given: Mapping[str, str] | None = None, **env: str) -> l
 )
 def test_mistake_is_said_at_its_place(text: str, mistake: str) -> None:
     (found,) = mistakes(UPSTREAM + text)
+    assert found.startswith(f"f.yaml:{mistake}")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("max_error_rate: 2", "max_error_rate: must be at most 0.5"),
+        ("max_error_rate: 0", "max_error_rate: must be more than 0"),
+        ("max_error_rate: low", "max_error_rate: must be a number"),
+        ("min_similarity: 95", "min_similarity: must be at most 1"),
+        ("max_temperature: -1", "max_temperature: must be at least 0"),
+        ("max_temperature: 1e999", "max_temperature: must be a number"),
+        ("max_temperature: null", "max_temperature: must be a number"),
+        ("tools: both", "tools: must be true or false"),
+        ("deadline: soon", 'deadline: "soon" is not a duration; write such as "250ms"'),
+        ("deadline: 100", "deadline: the duration 100 has no unit; write "),
+        ("deadline: 0", 'deadline: no time at all is enough for nothing; write such as "100ms"'),
+        ("deadline: none", 'deadline: there has to be a bound; write such as "100ms"'),
+        ("languages: [fr]", "languages[0]: must be 'en', 'zh' or 'other'"),
+        ("languages: en", "languages: must be a list; put it in brackets: [...]"),
+        ("languages: []", "languages: is empty; name one at least"),
+        ("bypass: [today]", "bypass: must be a mapping of keys to values; delete the line"),
+        ("bypass: {keywords: ['']}", "bypass.keywords[0]: is empty; take it out of the list"),
+        ("bypass: {patterns: ['(']}", "bypass.patterns[0]: is not a regular expression: "),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["semantic: {", "routes: [{match: {model: a}, semantic: {"])
+def test_mistake_in_what_is_compared_is_said(prefix: str, text: str, mistake: str) -> None:
+    (found,) = mistakes(
+        UPSTREAM + prefix + text + "}" * prefix.count("semantic") + "}]" * ("[" in prefix)
+    )
+    where = "routes[0].semantic" if "[" in prefix else "semantic"
+    assert found.partition(": ")[2].startswith(f"{where}.{mistake}")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (
+            "semantic: false",
+            '2:11: semantic: must be a mapping of keys to values; write "{enabled: ',
+        ),
+        ("semantic: true", "2:11: semantic: must be a mapping of keys to values; delete the line"),
+        ("ttl: false", "2:6: ttl: must be a mapping of keys to values; delete the line"),
+        ("semantic: {verifier: 5}", "2:22: semantic.verifier: must be text; put it in quotes"),
+        ("semantic: {scan_below: 0}", "2:24: semantic.scan_below: must be at least 1"),
+        ("semantic: {encoders: x}", "2:22: semantic.encoders: must be a list; put it in brackets"),
+        ("privacy: {keep_prompts: 1}", "2:25: privacy.keep_prompts: must be true or false"),
+        (
+            "keep_prompts: true",
+            '2:1: keep_prompts: unknown key; did you mean "privacy.keep_prompts"?',
+        ),
+        (
+            "semantic: {keywords: [x]}",
+            '2:12: semantic.keywords: unknown key; did you mean "semantic.bypass.keywords"?',
+        ),
+        (
+            "semantic: {threshold: 0.9}",
+            "2:12: semantic.threshold: unknown key; known here: enabled, max_error_rate, ",
+        ),
+        (
+            "routes: [{match: {model: a}, semantic: {patterns: [x]}}]",
+            '2:41: routes[0].semantic.patterns: unknown key; did you mean "semantic.bypass.pat',
+        ),
+        (
+            "routes: [{match: {model: a}, semantic: {encoders: []}}]",
+            "2:41: routes[0].semantic.encoders: unknown key; semantic.encoders is for all ",
+        ),
+        (
+            "routes: [{match: {model: a}, privacy: {keep_prompts: true}}]",
+            "2:30: routes[0].privacy: unknown key; privacy is for all routes: write it at the top",
+        ),
+    ],
+)
+def test_mistake_around_the_semantic_level_is_said(text: str, mistake: str) -> None:
+    (found,) = mistakes(UPSTREAM + text)
+    assert found.startswith(f"f.yaml:{mistake}")
+
+
+@pytest.mark.parametrize(
+    ("encoders", "mistake"),
+    [
+        ("{model: x}", "2:23: semantic.encoders[0].scripts: is missing; add it"),
+        ("{scripts: [han]}", "2:23: semantic.encoders[0].model: is missing; add it"),
+        ("{model: '', scripts: [han]}", "2:31: semantic.encoders[0].model: is empty; name a pre"),
+        ("{model: 5, scripts: [han]}", "2:31: semantic.encoders[0].model: must be text; put it"),
+        ("{model: x, scripts: []}", "2:43: semantic.encoders[0].scripts: is empty; name one"),
+        ("{model: x, scripts: han}", "2:43: semantic.encoders[0].scripts: must be a list; put"),
+        ("{model: x, scripts: [cjk]}", "2:44: semantic.encoders[0].scripts[0]: must be 'latin', "),
+        ("{model: x, scripts: [5]}", "2:44: semantic.encoders[0].scripts[0]: must be 'latin', "),
+        (
+            "{model: x, scripts: [han], load: on}",
+            "2:56: semantic.encoders[0].load: must be 'eager' or",
+        ),
+        (
+            "{model: x, scripts: [han], threads: 0}",
+            "2:59: semantic.encoders[0].threads: must be at",
+        ),
+        ("x", "2:23: semantic.encoders[0]: must be a mapping of keys to values"),
+        (
+            "{model: x, scripts: [latin]}, {model: y, scripts: [han, latin]}",
+            '2:79: semantic.encoders[1].scripts[1]: "latin" is already served by encoders[0]; keep',
+        ),
+        (
+            "{model: x, scripts: [han, latin, han]}",
+            '2:56: semantic.encoders[0].scripts[2]: "han" is already served by encoders[0]; keep',
+        ),
+    ],
+)
+def test_mistake_in_encoders_is_said(encoders: str, mistake: str) -> None:
+    (found,) = mistakes(f"{UPSTREAM}semantic: {{encoders: [{encoders}]}}")
     assert found.startswith(f"f.yaml:{mistake}")
 
 
@@ -187,6 +298,11 @@ memory: {max_entries: "${N}", max_bytes: "${N}"}
 ttl: {jitter: "${SHARE}", exact: "${TIME}"}
 policy: {deterministic_only: "${FLAG}", epoch: "${N}", on_client_gone: "${GONE}"}
 bypass: {max_temperature: "${NO:-null}", tools: "${FLAG}", keywords: ["${N}"]}
+semantic:
+  max_error_rate: "${SHARE}"
+  deadline: "${TIME}"
+  languages: ["${LANGUAGE}"]
+  encoders: [{model: "${N}", scripts: ["${SCRIPT}"], load: "${LOAD}", threads: "${N}"}]
 """,
         URL="http://x",
         KEY="4711",
@@ -195,6 +311,9 @@ bypass: {max_temperature: "${NO:-null}", tools: "${FLAG}", keywords: ["${N}"]}
         TIME="1h",
         FLAG="true",
         GONE="abort",
+        LANGUAGE="zh",
+        SCRIPT="han",
+        LOAD="lazy",
     )
     assert file.upstreams[0].api_key == "4711"
     assert file.upstreams[0].headers == {"x-api-key": "4711"}
@@ -203,6 +322,10 @@ bypass: {max_temperature: "${NO:-null}", tools: "${FLAG}", keywords: ["${N}"]}
     assert (file.policy.deterministic_only, file.policy.epoch) == (True, "500")
     assert file.policy.on_client_gone == "abort"
     assert (file.bypass.max_temperature, file.bypass.keywords) == (None, ("500",))
+    assert (file.semantic.max_error_rate, file.semantic.deadline) == (0.25, 3600)
+    assert file.semantic.languages == ("zh",)
+    (encoder,) = file.semantic.encoders
+    assert encoder == EncoderModel(model="500", scripts=("han",), load="lazy", threads=500)
 
 
 def test_environment_is_checked_like_the_file() -> None:
@@ -234,6 +357,10 @@ def test_no_end_of_mistakes_has_an_end() -> None:
     unknown = "".join(f"key{number}: ${{NOPE}}\n" for number in range(10_000))
     assert len(mistakes(unknown)) == MAX_PROBLEMS
     assert len(mistakes(unknown, NOPE="")) == MAX_PROBLEMS
+
+
+def test_there_may_be_no_encoder() -> None:
+    assert checked(UPSTREAM + "semantic: {encoders: []}").semantic.encoders == ()
 
 
 def test_listeners_may_both_take_any_port() -> None:

@@ -1,6 +1,7 @@
 """The models, the schema that editors use, and the files that are shipped."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 import yaml
 
 from proxy.config import STATIC_PATHS, load
-from proxy.config_file import parse
-from proxy.config_model import json_schema
+from proxy.config_file import dotted, parse
+from proxy.config_model import NOW_WORDS, File, json_schema
+from proxy.semantic.models import PACKAGED
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "config"
@@ -18,7 +20,7 @@ ENV = {"LLM_API_KEY": "k"}
 
 
 def settings(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every key that has no keys of its own, with its schema."""
+    """Every key that has no keys of its own, with its schema; marks of a list are its keys' too."""
     for name, inner in schema["properties"].items():
         path = prefix + name
         reference = inner.get("$ref") or inner.get("items", {}).get("$ref")
@@ -27,7 +29,8 @@ def settings(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, di
         else:
             dots = "[]." if "items" in inner else "."
             section = json_schema()["$defs"][reference.rpartition("/")[2]]
-            yield from settings(section, path + dots)
+            marks = {name: value for name, value in inner.items() if name.startswith("x-")}
+            yield from ((key, {**found, **marks}) for key, found in settings(section, path + dots))
 
 
 def test_committed_schema_is_current() -> None:
@@ -40,7 +43,11 @@ def test_every_key_has_a_description() -> None:
 
 
 def test_schema_marks_what_needs_a_restart() -> None:
-    marked = {path for path, inner in settings(json_schema()) if "x-needs-restart" in inner}
+    marked = {
+        path.partition("[]")[0]
+        for path, inner in settings(json_schema())
+        if "x-needs-restart" in inner
+    }
     assert marked == set(STATIC_PATHS)
 
 
@@ -58,7 +65,7 @@ def test_default_file_has_every_key() -> None:
     wanted = {
         path for path, _ in settings(json_schema()) if not path.startswith(("upstreams", "routes"))
     }
-    present = {".".join(map(str, steps)) for steps in document.keys}
+    present = {re.sub(r"\[\d+\]", "[]", dotted(steps)) for steps in document.keys}
     assert wanted - present == set()
     assert b"upstreams:" in raw
     assert "routes" in present
@@ -88,10 +95,23 @@ def test_commented_parts_of_the_default_file_are_usable(tmp_path: Path) -> None:
     assert len(config.dynamic.routes) == 1
 
 
+def test_default_encoders_are_those_that_come_with_the_install() -> None:
+    encoders = File(upstream="http://x").semantic.encoders
+    assert {encoder.model: encoder.scripts for encoder in encoders} == {
+        name: tuple(script.value for script in packaged.scripts)
+        for name, packaged in PACKAGED.items()
+    }
+
+
+def test_words_that_ask_about_now_stand_once() -> None:
+    assert len(set(NOW_WORDS)) == len(NOW_WORDS)
+
+
 def test_every_key_is_documented_with_its_default() -> None:
+    document = (ROOT / "docs" / "configuration.md").read_text()
     rows = {
         cells[1].strip("` "): (cells[3], cells[-2])
-        for line in (ROOT / "docs" / "configuration.md").read_text().splitlines()
+        for line in document.splitlines()
         if len(cells := line.replace(r"\|", "/").split("|")) > 4
     }
     for path, inner in settings(json_schema()):
@@ -100,8 +120,15 @@ def test_every_key_is_documented_with_its_default() -> None:
         default, applies = rows[path]
         if (value := inner.get("default")) is not None:
             text = value if isinstance(value, str) and value else json.dumps(value)
-            assert f"`{text}`" in default, path
-        assert applies.strip() == ("restart" if path in STATIC_PATHS else "at once"), path
+            is_long = isinstance(value, list) and len(value) > 10
+            assert default.strip() == ("below" if is_long else f"`{text}`"), path
+        restart = "x-needs-restart" in inner
+        assert applies.strip() == ("restart" if restart else "at once"), path
+
+
+def test_words_that_ask_about_now_are_documented() -> None:
+    document = (ROOT / "docs" / "configuration.md").read_text()
+    assert f"``` {', '.join(NOW_WORDS)} ```" in " ".join(document.split())
 
 
 def test_files_are_yaml_for_others_too() -> None:

@@ -10,17 +10,20 @@ from proxy.config_values import (
     Address,
     ConfigValueError,
     FromEnv,
+    check_not_empty,
     check_text,
     format_duration,
     format_size,
     format_timeout,
     looks_secret,
     parse_address,
+    parse_deadline,
     parse_duration,
     parse_header_name,
     parse_header_value,
     parse_ignored_field,
     parse_mask,
+    parse_model,
     parse_path_glob,
     parse_pattern,
     parse_scope,
@@ -107,6 +110,12 @@ def test_timeout_is_a_duration_above_zero() -> None:
     assert parse_timeout("5s") == 5
     assert format_timeout(5) == "5s"
     assert "none" in mistake(parse_timeout, 0).remedy
+
+
+@pytest.mark.parametrize("value", [0, "0s", "0.1ms", "none", FromEnv("none"), None, "soon", 100])
+def test_deadline_is_a_bound_above_zero(value: object) -> None:
+    assert parse_deadline("100ms") == 0.1
+    assert "write " in mistake(parse_deadline, value).remedy
 
 
 @pytest.mark.parametrize(
@@ -326,6 +335,18 @@ def test_path_glob_begins_like_a_path() -> None:
 def test_what_makes_the_question_cannot_be_ignored(name: str) -> None:
     mistake(parse_ignored_field, name)
     assert parse_ignored_field("trace_id") == "trace_id"
+
+
+def test_model_has_a_name() -> None:
+    assert parse_model("all-minilm-l6-v2") == "all-minilm-l6-v2"
+    for value in ("", " ", 5, None):
+        assert mistake(parse_model, value).remedy
+
+
+def test_list_may_have_to_have_something_in_it() -> None:
+    assert check_not_empty(("a",)) == ("a",)
+    with pytest.raises(ConfigValueError, match="is empty"):
+        check_not_empty(())
 
 
 def test_values_are_shown_short() -> None:

@@ -1,6 +1,7 @@
-"""The second listener: health, metrics, reload, purge (design 11)."""
+"""The second listener: health, metrics, reload, purge, what is told of questions (design 11)."""
 
 import hmac
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,9 +9,23 @@ from typing import Any, TypeAlias
 import orjson
 from aiohttp import web
 
+from proxy.admin.questions import Questions
 from proxy.core.cache.selector import Selector, read
+from proxy.core.errors import BadRequest
+from proxy.core.model import Fields, Request
+from proxy.pipeline import feedback
+from proxy.pipeline.feedback import Opinion
+from proxy.telemetry.tally import By
 
 Json: TypeAlias = dict[str, Any]
+
+CHAT = "/v1/chat/completions"
+"""The path of a request to explain, unless told otherwise."""
+MAX_BODY_BYTES = 8 * 1024 * 1024
+MAX_LIMIT = 1000
+_DEFAULT_LIMIT = 20
+_STANDS_FOR = "x-explain-"
+"""A header of this name and NAME stands for the client's header NAME."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +35,8 @@ class Controls:
     version: Json
     token: str
     """What must be shown for all that changes state or tells of configuration."""
-    is_ready: Callable[[], bool]
+    state: Callable[[], str]
+    """"ok" where requests are taken, else why the listener is not ready."""
     metrics: Callable[[], bytes]
     metrics_content_type: str
     config: Callable[[], Json]
@@ -28,12 +44,15 @@ class Controls:
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
     purge: Callable[[Selector, bool], Awaitable[int]]
     """Take out what a selector names, softly or not; how many there were."""
+    questions: Questions
+    feedback: Callable[[Opinion], Awaitable[bool]]
+    """Act on an opinion; False where there is no such entry."""
 
 
 def application(controls: Controls) -> web.Application:
     """The listener's routes."""
     admin = _Admin(controls)
-    app = web.Application(middlewares=[admin.guard])
+    app = web.Application(middlewares=[admin.guard], client_max_size=MAX_BODY_BYTES)
     app.add_routes(
         [
             web.get("/livez", admin.livez),
@@ -44,6 +63,11 @@ def application(controls: Controls) -> web.Application:
             web.post("/admin/reload", admin.reload),
             web.post("/admin/purge", admin.purge),
             web.delete("/admin/entries/{id}", admin.delete_entry),
+            web.get("/admin/top", admin.top),
+            web.get("/admin/misses", admin.misses),
+            web.get("/admin/models", admin.models),
+            web.post("/admin/explain", admin.explain),
+            web.post("/admin/feedback", admin.feedback),
         ]
     )
     return app
@@ -75,8 +99,8 @@ class _Admin:
 
     async def readyz(self, request: web.Request) -> web.Response:
         """The listener is up and takes requests; neither the upstream nor a store counts."""
-        ready = self._controls.is_ready()
-        return web.Response(text="ok\n" if ready else "draining\n", status=200 if ready else 503)
+        state = self._controls.state()
+        return web.Response(text=f"{state}\n", status=200 if state == "ok" else 503)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Prometheus' text format."""
@@ -116,6 +140,72 @@ class _Admin:
         count = await self._controls.purge(selector, False)
         return _json({"purged": count}) if count else _error(404, "There is no such entry.")
 
+    async def top(self, request: web.Request) -> web.Response:
+        """The answers that are given most."""
+        by, limit = request.query.get("by", By.HITS), _limit(request)
+        if by not in tuple(By):
+            return _error(400, f"by must be one of {', '.join(By)}.")
+        if limit is None:
+            return _error(400, _LIMIT_FORM)
+        return _json(self._controls.questions.top(By(by), limit))
+
+    async def misses(self, request: web.Request) -> web.Response:
+        """The questions that are missed most."""
+        limit = _limit(request)
+        if limit is None:
+            return _error(400, _LIMIT_FORM)
+        return _json(await self._controls.questions.misses(limit))
+
+    async def models(self, request: web.Request) -> web.Response:
+        """The models whose answers are stored."""
+        return _json(await self._controls.questions.models())
+
+    async def explain(self, request: web.Request) -> web.Response:
+        """What would happen to a request with this body."""
+        target = request.query.get("path", CHAT)
+        if not target.startswith("/"):
+            return _error(400, "path must begin with a slash.")
+        asked = _as_client(request, target, await request.read())
+        return _json(await self._controls.questions.explain(asked))
+
+    async def feedback(self, request: web.Request) -> web.Response:
+        """Take the operator's word on an answer; it may be anybody's."""
+        try:
+            opinion = feedback.read(await request.read())
+        except BadRequest as error:
+            return _error(400, error.message)
+        if not await self._controls.feedback(opinion):
+            return _error(404, "There is no such entry.")
+        return _json({"entry": opinion.entry, "verdict": opinion.verdict})
+
+
+_LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
+
+
+def _limit(request: web.Request) -> int | None:
+    text = request.query.get("limit", str(_DEFAULT_LIMIT))
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else MAX_LIMIT + 1
+    return limit if limit <= MAX_LIMIT else None
+
+
+def _as_client(request: web.Request, target: str, body: bytes) -> Request:
+    """The request that is asked about: with x-cache-* as they are, x-explain-NAME as NAME."""
+    fields = []
+    for name, value in request.headers.items():
+        if name.lower().startswith(_STANDS_FOR):
+            fields.append((name[len(_STANDS_FOR) :], value))
+        elif name.lower().startswith("x-cache-"):
+            fields.append((name, value))
+    if not any(name.lower() == "content-type" for name, _ in fields):
+        fields.append(("Content-Type", "application/json"))
+
+    def header(name: str) -> str | None:
+        values = [value for field, value in fields if field.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+    wire: Fields = tuple((name.encode(), _bytes(value)) for name, value in fields)
+    return Request("POST", target, target.partition("?")[0], wire, header, body, len(body))
+
 
 def _bytes(value: str) -> bytes:
     # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
@@ -123,7 +213,11 @@ def _bytes(value: str) -> bytes:
 
 
 def _json(value: Json, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(value), status=status, content_type="application/json")
+    try:
+        body = orjson.dumps(value)
+    except TypeError:  # a lone surrogate: JSON has it as an escape only
+        body = json.dumps(value).encode("ascii")
+    return web.Response(body=body, status=status, content_type="application/json")
 
 
 def _error(status: int, message: str) -> web.Response:

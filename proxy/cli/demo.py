@@ -1,14 +1,17 @@
 """`reprise demo`: a real model behind the proxy, and what the proxy makes of repeated questions."""
 
 import contextlib
+import http.client
 import importlib
 import importlib.util
 import json
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from pathlib import Path
 from statistics import median
 from types import FrameType
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
 
 ANSWERS_WITHIN = 60.0
 """Seconds for one answer."""
+READY_WITHIN = 60.0
+"""Seconds until the encoders are loaded."""
+LEARNED_AFTER = 0.3
+"""Seconds after an answer until it can be found by meaning: it is taken in behind the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,53 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Rewording:
+    """A question that is stored, and one that is asked after it."""
+
+    stored: Question
+    asked: str
+    is_same: bool
+    """They mean the same: one answer serves both."""
+
+
+_CITIES = ("Lima", "Santiago", "Quito")
+_WAYS = ("数据线", "无线网络", "邮件")
+REWORDINGS = (
+    Rewording(
+        Question("What is the capital city of Peru?", stream=True, choices=_CITIES),
+        "Which city is the capital of Peru?",
+        is_same=True,
+    ),
+    Rewording(
+        Question("What is the capital city of Peru?", stream=True, choices=_CITIES),
+        "What is the capital city of Chile?",
+        is_same=False,
+    ),
+    Rewording(
+        Question("怎么把照片从手机传到电脑", stream=False, choices=_WAYS),
+        "如何把照片从手机传到电脑上",
+        is_same=True,
+    ),
+    Rewording(
+        Question("怎么把照片从手机传到电脑", stream=False, choices=_WAYS),
+        "怎么把照片从电脑传到手机",
+        is_same=False,
+    ),
+)
+
+CONFIG = """\
+upstream: {upstream}
+listen: 127.0.0.1:0
+admin: {{listen: 127.0.0.1:0}}
+semantic:
+  deadline: 2s  # the model's server takes both cores of a small machine
+  encoders:
+    - {{model: all-minilm-l6-v2, scripts: [latin]}}
+    - {{model: multilingual-e5-small, scripts: [han]}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What came back for one question. Times in seconds."""
 
@@ -76,6 +130,8 @@ class Reply:
     cache_status: str
     first_token: float
     total: float
+    similarity: str = ""
+    """Of the question whose answer it is, where that is another one."""
 
     @property
     def is_hit(self) -> bool:
@@ -97,6 +153,10 @@ class Tally:
     first: list[Reply] = field(default_factory=list)
     repeats: list[Reply] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    reworded: list[Reply] = field(default_factory=list)
+    """What came back for rewordings that mean the same, and from the cache."""
+    refused: int = 0
+    """Questions that only look alike, and went to the model."""
 
     def judge(self, question: Question, first: Reply, repeat: Reply) -> None:
         """A whole answer must come from the cache the next time, and must be the same."""
@@ -105,6 +165,17 @@ class Tally:
             self.failures.append(f"not a hit: {question.text} ({repeat.cache_status})")
         elif repeat.text != first.text:
             self.failures.append(f"another answer: {question.text} ({repeat.text!r})")
+
+    def judge_rewording(self, rewording: Rewording, reply: Reply) -> None:
+        """The cache answers what means the same, and nothing else."""
+        is_served = reply.level == "semantic"
+        if is_served and rewording.is_same:
+            self.reworded.append(reply)
+        elif not is_served and not rewording.is_same:
+            self.refused += 1
+        else:
+            told = f"{rewording.stored.text} -> {rewording.asked} ({reply.cache_status})"
+            self.failures.append(f"{'served' if is_served else 'not served'}: {told}")
 
 
 @click.command()
@@ -120,7 +191,9 @@ def demo(*, as_json: bool) -> None:
     console = Console(stderr=as_json)
     try:
         with running(model, console) as url:
-            tally = ask_all(client_for(url), console)
+            client = client_for(url)
+            tally = ask_all(client, console)
+            ask_reworded(client, tally, console)
     except StartError as failure:
         click.echo(f"The demo could not run: {failure}", err=True)
         sys.exit(1)
@@ -139,20 +212,39 @@ def running(model: Path, console: Console) -> Iterator[str]:
         with console.status("Loading the model (SmolLM2-135M, llama.cpp) ..."):
             upstream = stack.enter_context(llama_server(model))
         with console.status("Starting the proxy ..."):
-            proxy = [sys.executable, "-m", "proxy", "serve", "--upstream", upstream]
-            proxy += ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
-            url = stack.enter_context(run_child(proxy, url_of))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            config = folder / "demo.yaml"
+            config.write_text(CONFIG.format(upstream=upstream))
+            proxy = [sys.executable, "-m", "proxy", "serve", "--config", str(config)]
+            url, admin_url = stack.enter_context(run_child(proxy, urls_of)).split()
+            await_ready(admin_url)
         console.print(f"llama.cpp listens on {upstream}, the proxy before it on {url}")
         yield url
 
 
-def url_of(line: str) -> str:
-    """Where the proxy listens, if this line of its log says so."""
+def urls_of(line: str) -> str:
+    """Where the proxy and its admin listener listen, if this line of its log says so."""
     try:
         entry = json.loads(line)
     except ValueError:
         return ""
-    return str(entry["url"]) if entry.get("event") == "listening" else ""
+    return f"{entry['url']} {entry['admin_url']}" if entry.get("event") == "listening" else ""
+
+
+def await_ready(admin_url: str) -> None:
+    """Wait until the proxy can compare questions. Raises StartError if that takes too long."""
+    host, _, port = admin_url.removeprefix("http://").rpartition(":")
+    end = time.monotonic() + READY_WITHIN
+    while time.monotonic() < end:
+        connection = http.client.HTTPConnection(host, int(port), timeout=READY_WITHIN)
+        try:
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == HTTPStatus.OK:
+                return
+        finally:
+            connection.close()
+        time.sleep(0.1)
+    raise StartError("The encoders were not loaded in time.")
 
 
 def client_for(url: str) -> "OpenAI":
@@ -192,6 +284,33 @@ def ask_all(client: "OpenAI", console: Console) -> Tally:
     return tally
 
 
+def ask_reworded(client: "OpenAI", tally: Tally, console: Console) -> None:
+    """Ask questions that mean the same as a stored one, and such as only look so; print a table."""
+    table = Table(title="In other words", box=box.SIMPLE_HEAD)
+    for name in ("stored", "asked"):
+        table.add_column(name, min_width=15)
+    table.add_column("level", no_wrap=True)
+    for name in ("similarity", "total ms"):
+        table.add_column(name, no_wrap=True, justify="right")
+    with console.status("") as status:
+        for rewording in REWORDINGS:
+            status.update(f"Asking: {rewording.asked}")
+            ask(client, rewording.stored, stream=rewording.stored.stream)
+            time.sleep(LEARNED_AFTER)
+            asked = replace(rewording.stored, text=rewording.asked)
+            reply = ask(client, asked, stream=rewording.stored.stream)
+            tally.judge_rewording(rewording, reply)
+            served = f"[green]{reply.level}[/]" if reply.is_hit else f"[yellow]{reply.level}[/]"
+            table.add_row(
+                rewording.stored.text,
+                rewording.asked,
+                served,
+                reply.similarity,
+                _milliseconds(reply.total),
+            )
+    console.print(table)
+
+
 def _add_row(table: Table, question: Question, *, stream: bool, reply: Reply) -> None:
     table.add_row(
         question.text,
@@ -212,7 +331,7 @@ def ask(client: "OpenAI", question: Question, *, stream: bool) -> Reply:
         total = time.perf_counter() - started
         choice = raw.parse().choices[0]
         text, reason = choice.message.content or "", choice.finish_reason
-        return Reply(text, reason, raw.headers.get("cache-status", ""), total, total)
+        return _reply(text, reason, raw.headers, total, total)
     raw = create(**question.body(), stream=True, stream_options={"include_usage": True})
     pieces, reason, first_token = [], "", 0.0
     for chunk in raw.parse():
@@ -222,8 +341,19 @@ def ask(client: "OpenAI", question: Question, *, stream: bool) -> Reply:
                 pieces.append(choice.delta.content)
             reason = choice.finish_reason or reason
     total = time.perf_counter() - started
+    return _reply("".join(pieces), reason, raw.headers, first_token or total, total)
+
+
+def _reply(
+    text: str, reason: str, fields: Mapping[str, str], first_token: float, total: float
+) -> Reply:
     return Reply(
-        "".join(pieces), reason, raw.headers.get("cache-status", ""), first_token or total, total
+        text,
+        reason,
+        fields.get("cache-status", ""),
+        first_token,
+        total,
+        fields.get("x-cache-similarity", ""),
     )
 
 
@@ -243,6 +373,10 @@ def summarise(tally: Tally, console: Console) -> None:
         if not tally.failures
         else f"{spared} of {len(tally.repeats)} repeats came from the cache."
     )
+    console.print(
+        f"{len(tally.reworded)} questions in other words were answered from the cache too; "
+        f"{tally.refused} that only look alike went to the model."
+    )
 
 
 def as_document(tally: Tally) -> dict[str, Any]:
@@ -252,6 +386,8 @@ def as_document(tally: Tally) -> dict[str, Any]:
         "asked": len(tally.first),
         "repeats": len(tally.repeats),
         "hits": sum(reply.is_hit for reply in tally.repeats),
+        "reworded_hits": len(tally.reworded),
+        "look_alikes_refused": tally.refused,
         "median_first_seconds": round(first, 6),
         "median_repeat_seconds": round(again, 6),
         "failures": tally.failures,

@@ -10,8 +10,13 @@ from proxy import __version__
 COMMANDS = {
     "check": "Tell every mistake of a configuration file.",
     "demo": "Show the cache before a real model.",
+    "eval": "Measure what is served by meaning, on pairs or traces of your own.",
+    "explain": "Say what would happen to a question, and why.",
+    "misses": "Show the questions that are missed most.",
+    "models": "Prepare, fetch and check the models that compare by meaning.",
     "schema": "Print the JSON schema of the configuration.",
     "serve": "Run the proxy.",
+    "top": "Show the answers that are given most.",
 }
 
 
@@ -24,8 +29,9 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"proxy.cli.{cmd_name}")
-        return cast(click.Command, getattr(module, cmd_name))
+        name = "evaluate" if cmd_name == "eval" else cmd_name  # Python has an eval of its own
+        module = importlib.import_module(f"proxy.cli.{name}")
+        return cast(click.Command, getattr(module, name))
 
 
 @click.command(cls=_Lazy)

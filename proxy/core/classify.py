@@ -8,9 +8,20 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias, assert_never
 
 from proxy.core.cache.directives import Directives
-from proxy.core.cache.key import Key, UnkeyableBody, canonical, make_key, parse, tenant_digest
+from proxy.core.cache.key import (
+    Key,
+    UnkeyableBody,
+    canonical,
+    make_key,
+    mask,
+    parse,
+    tenant_digest,
+)
+from proxy.core.cache.thread import NO_THREADS, Threads
 from proxy.core.exchange import Fwd
-from proxy.core.head import Head, read_head
+from proxy.core.head import Head, caller_digest, read_head
+from proxy.core.meaning.comparable import compared_text, form_refusal, plain_text
+from proxy.core.meaning.uncompared import Uncompared
 from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Policy, Pool, Rules, ScopeKind
 from proxy.core.text import has_media, keywords, user_text
@@ -78,6 +89,17 @@ class Lookup(NamedTuple):
     directives: Directives
     policy: Policy
     pool: Pool
+    text: str
+    """The last user text, masked: what is compared by meaning. Empty where nothing is."""
+    uncompared: Uncompared | None
+    """Why it is empty; None too where it is only not remembered."""
+    items: int | None = None
+    """How many items a whole answer has; None where the question does not tell."""
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the text was left out of a plan that is kept."""
+        return not self.text and self.uncompared is None
 
 
 Plan: TypeAlias = Bypass | Lookup
@@ -96,12 +118,14 @@ def classify(
     rules: Rules,
     operations: Sequence[Operation],
     secret: bytes,
+    threads: Threads = NO_THREADS,
     head: Head | None = None,
 ) -> Plan:
     """Decide by the head and, for an operation, the whole body of a request.
 
     `request.body` must be bytes for an operation that is to be looked up. `head` is what
-    `read_head` says of the request, where that is known already.
+    `read_head` says of the request, where that is known already. `threads` are the questions that
+    were answered with what is stored for others.
     """
     operation = find_operation(request.path, operations)
     if operation is None or request.method != "POST":
@@ -121,7 +145,7 @@ def classify(
         refusal = _refusal(head, policy, body or {}, question)
     if refusal is None and body is not None and question is not None:
         try:
-            return _lookup(request, head, operation, body, question, policy, pool, secret)
+            return _lookup(request, head, operation, body, question, policy, pool, secret, threads)
         except UnkeyableBody:
             refusal = BypassReason.BODY
     return Bypass(
@@ -159,7 +183,7 @@ def _refusal(
         return BypassReason.FORM
     if head.dropped and not head.keeps(policy.scope_header):
         return BypassReason.CONNECTION
-    if policy.deterministic_only and _temperature(body) != 0:
+    if policy.deterministic_only and question.is_sampled and _temperature(body) != 0:
         return BypassReason.NOT_DETERMINISTIC
     return _rule(policy.bypass, body, question)
 
@@ -202,6 +226,7 @@ def _lookup(
     policy: Policy,
     pool: Pool,
     secret: bytes,
+    threads: Threads,
 ) -> Lookup:
     tenant = _tenant(request, policy, head.caller, secret)
     left_out = _left_out(operation.input_fields, operation.ignored_fields, policy.ignore_fields)
@@ -216,7 +241,13 @@ def _lookup(
         settings={name: body[name] for name in body if name not in left_out},
         question=question,
         masks=policy.masks,
+        threads=threads,
     )
+    uncompared = form_refusal(body, question, policy.semantic)
+    text = ""
+    if uncompared is None:
+        text = compared_text(str(mask(plain_text(question.last), policy.masks)))
+        uncompared = None if text else Uncompared.EMPTY
     stream_options = canonical(dict(question.stream_options)) if question.stream_options else b""
     answer = key.exact + head.caller + head.coding
     return Lookup(
@@ -234,6 +265,9 @@ def _lookup(
         directives=head.wishes,
         policy=policy,
         pool=pool,
+        text=text,
+        uncompared=uncompared,
+        items=question.items,
     )
 
 
@@ -252,6 +286,13 @@ def _tenant(request: Request, policy: Policy, caller: bytes, secret: bytes) -> b
             value = request.header(policy.scope_header)
             return tenant_digest(secret, ["header", policy.scope_header.lower(), value])
     assert_never(policy.scope)
+
+
+def readable_tenants(request: Request, rules: Rules, secret: bytes) -> frozenset[bytes]:
+    """The digests of all tenants whose stored responses this client may get on some route."""
+    caller = caller_digest(request, secret)
+    policies = (rules.default, *(route.policy for route in rules.routes))
+    return frozenset(_tenant(request, policy, caller, secret) for policy in policies)
 
 
 def _peek_model(body: object, rules: Rules) -> str:

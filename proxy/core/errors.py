@@ -2,6 +2,7 @@
 
 ProxyError
 ├── BadRequest               400 bad_request
+├── NoSuchEntry              404 no_such_entry
 ├── RequestTimeout           408 request_timeout
 ├── RequestTooLarge          413 request_too_large
 ├── OnlyIfCachedMiss         504 only_if_cached_miss
@@ -44,11 +45,19 @@ class ProxyError(Exception):
 
 
 class BadRequest(ProxyError):
-    """What came from the client is not HTTP."""
+    """What came from the client cannot be read."""
 
     status = 400
     reason = b"Bad Request"
     code = "bad_request"
+
+
+class NoSuchEntry(ProxyError):
+    """Feedback on an answer that is not stored, or not for this caller."""
+
+    status = 404
+    reason = b"Not Found"
+    code = "no_such_entry"
 
 
 class RequestTimeout(ProxyError):

@@ -18,6 +18,10 @@ class Level(StrEnum):
     """What kind of hit it was; the `detail` of a hit in Cache-Status."""
 
     EXACT = "exact"
+    SEMANTIC = "semantic"
+    """Stored for another question that means the same."""
+    ALIAS = "alias"
+    """The same question was answered so before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,5 +61,21 @@ class Exchange:
     retried: bool = False
     error: str = ""
     """The code of our own error, also where it came too late to be sent."""
+    entry: bytes = b""
+    """The exact key of the stored response that was served."""
+    missed: bytes = b""
+    """The exact key of a question for which nothing stored was served."""
+    question: str = ""
+    """The text of a question that was missed; never logged."""
+    saved_seconds: float = 0.0
+    """How long the upstream took for the answer that was served."""
+    similarity: float | None = None
+    """To the question whose answer was served, or the nearest one that was looked at."""
+    meaning: str = ""
+    """Why nothing was served by meaning: Uncompared, or the gate's reason."""
+    guard: str = ""
+    """The guard that objected to the nearest one."""
+    meaning_seconds: float | None = None
+    """How long it took to look by meaning."""
     saved_tokens: int = 0
     """Completion tokens that a hit spared the upstream."""

@@ -58,6 +58,30 @@ class BypassRules:
 
 
 @dataclass(frozen=True, slots=True)
+class SemanticRules:
+    """What is compared by meaning, and how sure it must be (design 5, 6)."""
+
+    enabled: bool = True
+    ttl: float = 86400.0
+    """Freshness lifetime in seconds of what is found by meaning."""
+    max_error_rate: float = 0.01
+    """Chooses the verifier's threshold from its calibration."""
+    min_similarity: float = 0.0
+    """A similarity that is needed besides; 0 leaves it to the calibration."""
+    deadline: float = 0.1
+    """How long in seconds a request waits for its vector at most."""
+    max_temperature: float = 1.0
+    """A given temperature above it is not compared."""
+    tools: bool = False
+    """Compare requests that offer tools too."""
+    languages: frozenset[str] = frozenset({"en", "zh"})
+    """Languages (core/meaning/language.py) of texts that are compared."""
+    keywords: tuple[str, ...] = ()
+    """A text with one of these is not compared; as in BypassRules."""
+    patterns: tuple[re.Pattern[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What a route says of its requests. Durations in seconds, sizes in bytes."""
 
@@ -78,6 +102,7 @@ class Policy:
     masks: tuple[re.Pattern[str], ...] = ()
     """What they match is taken out of the text that is hashed, never out of the request."""
     bypass: BypassRules = field(default_factory=BypassRules)
+    semantic: SemanticRules = field(default_factory=SemanticRules)
     deadlines: Deadlines = field(default_factory=Deadlines)
 
 

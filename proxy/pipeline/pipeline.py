@@ -2,7 +2,8 @@
 
 classify -> Bypass: straight to the upstream
          -> Lookup: lookup -> Hit, Stale: replay
-                           -> Miss: collapse -> forward -> record
+                           -> Miss: meaning -> Hit: replay
+                                            -> Miss: collapse -> forward -> record
 """
 
 import asyncio
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from proxy.core.cache.freshness import age, remaining
-from proxy.core.cache.outcome import Hit, Miss, MissReason, Stale
-from proxy.core.cache.value import StoredResponse, tenant_name
+from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
+from proxy.core.cache.value import tenant_name
 from proxy.core.classify import (
     Bypass,
     BypassReason,
@@ -23,17 +24,20 @@ from proxy.core.classify import (
 from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
 from proxy.core.exchange import Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
+from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules, ScopeKind
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.replay import replay
-from proxy.ports import Clock, Store, Upstream, Wire
+from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
 MEMO_ENTRIES = 4096
 """Plans of repeated requests that are kept (twice as many at most)."""
@@ -55,9 +59,12 @@ class Pipeline:
         operations: Sequence[Operation],
         secret: bytes,
         store: Store,
+        aliases: Aliases,
+        semantic: Semantic | None,
         acceptance: Acceptance,
         fetcher: Fetcher,
         recorder: Recorder,
+        feedback: Feedback,
         upstream: Upstream,
         clock: Clock,
     ) -> None:
@@ -68,9 +75,12 @@ class Pipeline:
         self._operations = operations
         self._secret = secret
         self._store = store
+        self._aliases = aliases
+        self._semantic = semantic
         self._acceptance = acceptance
         self._fetcher = fetcher
         self._recorder = recorder
+        self._feedback = feedback
         self._upstream = upstream
         self._clock = clock
         self._deciding = (
@@ -91,18 +101,27 @@ class Pipeline:
 
         Raises ProxyError where there is no answer but one of our own making.
         """
+        if request.path == FEEDBACK_PATH:
+            return await self._feedback.answer(request, self.rules, self._secret)
         if isinstance(request.body, bytes) and len(request.body) > MEMO_BODY_BYTES:
             plan, fingerprint = await asyncio.to_thread(self._plan, request)
         else:
             plan, fingerprint = self._plan(request)
         if isinstance(plan, Bypass):
             return await self._pass(request, plan, exchange)
+        return await self._answer(request, plan, fingerprint, exchange)
+
+    async def _answer(
+        self, request: Request, plan: Lookup, fingerprint: bytes, exchange: Exchange
+    ) -> Response:
         exchange.operation = plan.operation.name
         exchange.model = plan.model
         exchange.tenant = tenant_name(plan.tenant)
-        now = self._clock.now()
         self._recorder.settle(plan.key.exact)
-        outcome = lookup(plan, self._store, self._acceptance, now)
+        outcome = self._lookup(plan)
+        if isinstance(outcome, Miss):
+            plan = self._whole(request, plan)
+            outcome = await self._mean(plan, outcome, exchange)
         match outcome:
             case Hit(stored):
                 response = await replay(stored, plan, self._store)
@@ -117,8 +136,16 @@ class Pipeline:
         if response is None:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
         self._remember(fingerprint, plan)
-        self._note_hit(exchange, plan, stored, now)
+        self._note_hit(exchange, plan, outcome)
+        if exchange.similarity is not None:
+            told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
+            response = response._replace(head=response.head + told)
         return response
+
+    def forget_plans(self) -> None:
+        """Plan anew even what was asked before: a conversation that it went on from is no more."""
+        self._memo.clear()
+        self._older_memo.clear()
 
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
@@ -134,11 +161,50 @@ class Pipeline:
         await wire.write(upgrade_head(request, pool))
         return wire
 
+    def _lookup(self, plan: Lookup) -> Outcome:
+        return lookup(
+            plan,
+            self._store,
+            self._acceptance,
+            self._aliases,
+            self._semantic,
+            self._clock.now(),
+        )
+
+    async def _mean(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Outcome:
+        """Look by meaning, where nothing fit was found by key."""
+        may_look = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
+        if self._semantic is None or not may_look or self._fetcher.flights.find(plan):
+            return miss
+        self._recorder.flush()  # whoever asks the same in other words at once shall find it
+        began = self._clock.monotonic()
+        meant = await self._semantic.find(plan)
+        exchange.meaning_seconds = self._clock.monotonic() - began
+        if isinstance(meant, Match):
+            stored = self._store.get(meant.key)
+            left = self._semantic.remaining(meant.key, plan, self._clock.now())
+            if stored is not None and left > 0:
+                return Hit(stored, Level.SEMANTIC, meant.similarity, left)
+            return miss
+        exchange.meaning = meant.reason
+        exchange.similarity = meant.nearest
+        exchange.guard = meant.guard
+        self._recorder.settle(plan.key.exact)
+        return self._lookup(plan)  # somebody else's answer may have come meanwhile
+
+    def _whole(self, request: Request, plan: Lookup) -> Lookup:
+        # A plan is remembered without its text.
+        if not plan.is_remembered:
+            return plan
+        whole = classify(request, self.rules, self._operations, self._secret, self._aliases)
+        return whole if isinstance(whole, Lookup) else plan
+
     def _plan(self, request: Request) -> tuple[Plan, bytes]:
         # A byte-identical request that hit before skips parsing: its plan is remembered.
         body = request.body
         if not isinstance(body, bytes) or len(body) > MEMO_BODY_BYTES:
-            return classify(request, self.rules, self._operations, self._secret), b""
+            plan = classify(request, self.rules, self._operations, self._secret, self._aliases)
+            return plan, b""
         deciding = self._deciding
         parts = [self._secret, request.method.encode(), request.target.encode()]
         for field in request.fields:
@@ -146,11 +212,12 @@ class Pipeline:
                 parts += field
         # Field names and values hold no NUL, so that the body cannot be taken for one.
         fingerprint = hashlib.sha256(b"\x00".join((*parts, b"", body))).digest()
-        plan = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
-        if plan is not None:
-            return plan, fingerprint
+        known = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
+        if known is not None:
+            return known, fingerprint
         head = self._head(request, b"\x00".join(parts))
-        return classify(request, self.rules, self._operations, self._secret, head), fingerprint
+        plan = classify(request, self.rules, self._operations, self._secret, self._aliases, head)
+        return plan, fingerprint
 
     def _head(self, request: Request, deciding: bytes) -> Head:
         # The heads of one client's requests are alike: read once.
@@ -169,7 +236,7 @@ class Pipeline:
         if fingerprint and size <= MEMO_PLAN_BYTES and fingerprint not in self._memo:
             if len(self._memo) >= MEMO_ENTRIES:
                 self._older_memo, self._memo = self._memo, {}
-            self._memo[fingerprint] = plan
+            self._memo[fingerprint] = plan._replace(text="", uncompared=None)
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
         exchange.operation = plan.operation
@@ -196,6 +263,8 @@ class Pipeline:
             case _:
                 assert_never(miss.reason)
         exchange.detail = "" if miss.reason is MissReason.ABSENT else miss.reason
+        exchange.missed = plan.key.exact
+        exchange.question = plan.text
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
         # The call under way began before the wish for a fresh answer, or before the refusal.
@@ -232,13 +301,19 @@ class Pipeline:
             return None
         response = await replay(miss.fallback, plan, self._store)
         if response is not None:
-            self._note_hit(exchange, plan, miss.fallback, self._clock.now())
+            self._note_hit(exchange, plan, Stale(miss.fallback, refresh=False))
         return response
 
-    def _note_hit(
-        self, exchange: Exchange, plan: Lookup, stored: StoredResponse, now: float
-    ) -> None:
+    def _note_hit(self, exchange: Exchange, plan: Lookup, found: Hit | Stale) -> None:
+        stored, now = found.stored, self._clock.now()
         exchange.level = Level.EXACT
-        exchange.ttl = int(remaining(stored, plan.policy, now))
+        exchange.similarity = None
+        left = remaining(stored, plan.policy, now)
+        if isinstance(found, Hit) and found.left is not None:
+            exchange.level, exchange.similarity, left = found.level, found.similarity, found.left
+            self._aliases.use(plan.key.exact)
+        exchange.ttl = int(left)
         exchange.age = int(age(stored, now))
+        exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
+        exchange.saved_seconds = stored.duration

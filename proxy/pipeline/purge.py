@@ -5,7 +5,7 @@ import asyncio
 from proxy.core.cache.selector import Selector
 from proxy.ports import Store
 
-_AT_ONCE = 2000
+AT_ONCE = 2000
 """Entries that are looked at before others get their turn."""
 
 
@@ -16,7 +16,7 @@ async def purge(store: Store, selector: Selector, *, soft: bool) -> int:
     """
     count = 0
     for number, stored in enumerate(store.scan()):
-        if number % _AT_ONCE == _AT_ONCE - 1:
+        if number % AT_ONCE == AT_ONCE - 1:
             await asyncio.sleep(0)
         if selector.selects(stored) and store.get(stored.key) is stored:
             count += 1

@@ -58,14 +58,19 @@ class Recorder:
         chance: Callable[[], float],
         max_bytes: int,
         on_verdict: Callable[[str], None],
+        on_stored: Callable[[Lookup, StoredResponse], None],
         tasks: Tasks,
     ) -> None:
-        """`chance` gives numbers in [0, 1). `on_verdict` is told "stored" or why not."""
+        """`chance` gives numbers in [0, 1).
+
+        `on_verdict` is told "stored" or why not, `on_stored` what is stored and for which question.
+        """
         self._store = store
         self._clock = clock
         self._chance = chance
         self.max_bytes = max_bytes
         self._on_verdict = on_verdict
+        self._on_stored = on_stored
         self._tasks = tasks
         self._waiting: OrderedDict[bytes, Recording] = OrderedDict()
         self._waiting_bytes = 0
@@ -146,7 +151,12 @@ class Recorder:
         plan = recording.plan
         coding = recording.values.get(b"content-encoding")
         return storable(
-            plan.operation, plan.shape, coding, recording.body, max_bytes=self.max_bytes
+            plan.operation,
+            plan.shape,
+            coding,
+            recording.body,
+            max_bytes=self.max_bytes,
+            items=plan.items,
         )
 
     def _keep(self, recording: Recording, verdict: Verdict | None) -> None:
@@ -160,6 +170,8 @@ class Recorder:
                 refusal = self._refusal(recording, stored)
                 is_kept = refusal is None and self._store.put(stored)
                 self._on_verdict("stored" if is_kept else refusal or "bounds")
+                if is_kept:
+                    self._on_stored(recording.plan, stored)
         finally:
             recording.on_done(is_kept)
 
@@ -200,4 +212,5 @@ class Recorder:
             ttl=ttl,
             prompt_tokens=verdict.answer.prompt_tokens or 0,
             completion_tokens=verdict.answer.completion_tokens or 0,
+            duration=max(0.0, ended - recording.began),
         )

@@ -1,7 +1,7 @@
 """Stored responses in this process's memory, bounded by bytes and by count (mission C1)."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from proxy.core.cache.value import StoredResponse
 
@@ -12,7 +12,16 @@ OVERHEAD_BYTES = 640
 class MemoryStore:
     """Least recently used goes first."""
 
-    def __init__(self, *, max_bytes: int, max_entries: int, max_entry_bytes: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_bytes: int,
+        max_entries: int,
+        max_entry_bytes: int,
+        on_gone: Callable[[bytes], None] = lambda key: None,
+    ) -> None:
+        """`on_gone` is told each key under which nothing is stored any longer."""
+        self._on_gone = on_gone
         self._entries: OrderedDict[bytes, StoredResponse] = OrderedDict()
         self._bytes = 0
         self._evictions = 0
@@ -51,12 +60,17 @@ class MemoryStore:
             self._entries.move_to_end(key)
         return stored
 
+    def peek(self, key: bytes) -> StoredResponse | None:
+        """The same, and it does not count as a use."""
+        return self._entries.get(key)
+
     def put(self, stored: StoredResponse) -> bool:
         """Keep it in place of what its key had; False where it is over the bounds."""
         size = _size(stored)
-        self.delete(stored.key)
         if len(stored.body) > self._max_entry_bytes or size > self._max_bytes:
+            self.delete(stored.key)
             return False
+        self._take_out(stored.key)
         self._entries[stored.key] = stored
         stored.charged = size
         self._bytes += size
@@ -65,15 +79,21 @@ class MemoryStore:
 
     def delete(self, key: bytes) -> bool:
         """Forget it; False where there was nothing."""
+        is_gone = self._take_out(key)
+        if is_gone:
+            self._on_gone(key)
+        return is_gone
+
+    def scan(self) -> Iterable[StoredResponse]:
+        """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
+        return list(self._entries.values())
+
+    def _take_out(self, key: bytes) -> bool:
         stored = self._entries.pop(key, None)
         if stored is None:
             return False
         self._bytes -= stored.charged
         return True
-
-    def scan(self) -> Iterable[StoredResponse]:
-        """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
-        return list(self._entries.values())
 
     def _evict(self) -> None:
         while self._bytes > self._max_bytes or len(self._entries) > self._max_entries:

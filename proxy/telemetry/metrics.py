@@ -67,7 +67,10 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._series: dict[tuple[str, str, int], _Series] = {}
         self._verdicts: dict[str, int] = {}
+        self._meanings: dict[tuple[str, str], _Distribution] = {}
+        self._lags = _Distribution()
         self.registry.register(_Requests(self._series, self._verdicts))
+        self.registry.register(_Meanings(self._meanings, self._lags))
         self._client_gone = Counter(
             "reprise_client_gone",
             "Requests whose client left before the end of the response.",
@@ -97,6 +100,12 @@ class Metrics:
             registry=self.registry,
         )
         self._reload_ok.set(1)
+        self._opinions = Counter(
+            "reprise_feedback",
+            "Opinions of clients and operators on answers that were served.",
+            ("verdict",),
+            registry=self.registry,
+        )
         self._task_errors = Counter(
             "reprise_task_errors",
             "Background tasks that died of an error.",
@@ -118,6 +127,12 @@ class Metrics:
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
+        if exchange.meaning_seconds is not None:
+            found = (exchange.meaning or "match", exchange.guard)
+            distribution = self._meanings.get(found)
+            if distribution is None:
+                distribution = self._meanings[found] = _Distribution()
+            distribution.add(exchange.meaning_seconds)
         if exchange.client_gone:
             self._client_gone.labels(exchange.operation or "other").inc()
         if exchange.error:
@@ -134,6 +149,14 @@ class Metrics:
         self._reloads.labels(trigger, result).inc()
         if result != "unchanged":
             self._reload_ok.set(result == "applied")
+
+    def opinion(self, verdict: str) -> None:
+        """Count what somebody said of an answer: wrong or right."""
+        self._opinions.labels(verdict).inc()
+
+    def lag(self, seconds: float) -> None:
+        """Count how late the event loop was."""
+        self._lags.add(seconds)
 
     def task_error(self, task: str) -> None:
         """Count the death of a background task."""
@@ -196,6 +219,30 @@ class _Requests:
         for verdict, count in list(self._verdicts.items()):
             answers.add_metric((verdict,), count)
         yield from (requests, saved, durations, first_bytes, answers)
+
+
+class _Meanings:
+    """The collector of what is counted of looking by meaning, and of the event loop."""
+
+    def __init__(self, meanings: dict[tuple[str, str], _Distribution], lags: _Distribution) -> None:
+        self._meanings = meanings
+        self._lags = lags
+
+    def collect(self) -> Iterable[Metric]:
+        looks = HistogramMetricFamily(
+            "reprise_semantic_lookup_seconds",
+            "Looking for an answer by meaning: a match, or why there was none and which guard "
+            "objected to the nearest entry.",
+            labels=("result", "guard"),
+        )
+        for labels, distribution in list(self._meanings.items()):
+            looks.add_metric(labels, distribution.buckets(), distribution.total)
+        lags = HistogramMetricFamily(
+            "reprise_event_loop_lag_seconds",
+            "How much later than asked the event loop ran a timer.",
+        )
+        lags.add_metric((), self._lags.buckets(), self._lags.total)
+        yield from (looks, lags)
 
 
 class _Reading:

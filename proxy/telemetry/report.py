@@ -78,6 +78,13 @@ class Reporter:
             fields["saved_tokens"] = exchange.saved_tokens
         else:
             self._add_forwarding(fields, exchange)
+        if exchange.similarity is not None:
+            fields["similarity"] = round(exchange.similarity, 4)
+        if exchange.meaning_seconds is not None:
+            fields["meaning"] = exchange.meaning or "match"
+            fields["meaning_ms"] = _milliseconds(exchange.meaning_seconds)
+            if exchange.guard:
+                fields["guard"] = exchange.guard
         if exchange.error:
             fields["error"] = exchange.error
         if exchange.client_gone:

@@ -19,6 +19,11 @@ PROTECTED = [
     ("POST", "/admin/reload"),
     ("POST", "/admin/purge"),
     ("DELETE", "/admin/entries/x"),
+    ("GET", "/admin/top"),
+    ("GET", "/admin/misses"),
+    ("GET", "/admin/models"),
+    ("POST", "/admin/explain"),
+    ("POST", "/admin/feedback"),
     ("GET", "/admin/not-there"),
 ]
 

@@ -3,7 +3,9 @@
 Every figure of ours is taken beside its counterparts in the same run: for each piece of work the
 systems take turns of a fraction of a second, in an order that rotates from round to round, and what
 is reported is the median over the rounds. A ratio is ours / the bare aiohttp counterpart of the
-same round. All servers and the load generator are processes of their own on loopback.
+same round. All servers and the load generator are processes of their own on loopback. Hits are
+measured as shipped, misses and what passes through without the semantic level: their counterparts
+compare nothing.
 
 - work: what is asked and what must come back, byte for byte
 - upstream: the scripted LLM server behind every proxy
@@ -16,6 +18,10 @@ same round. All servers and the load generator are processes of their own on loo
 - rounds: the alternating rounds
 - footprint: memory a stored entry and start-up time
 - parts: what each part of a hit costs, in process
+- questions: texts in English and Chinese, and the same ones in other words
+- lane: a language's encoder in process, and what each part of a semantic hit costs
+- semantic: semantic hits beside the sum of their parts, misses, exact hits meanwhile
+- crowd: very many entries in one partition, their search and their memory
 - figures: medians, ratios and the figures to reach
-- page: docs/benchmarks.md
+- table, semantic_page, page: docs/benchmarks.md
 """

@@ -14,22 +14,28 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench.figures import RATIO_TARGETS, Rounds, verdict
+from tests.bench.crowd import Crowd, measure_crowd
+from tests.bench.figures import Rounds, verdict
 from tests.bench.footprint import measure_memory, measure_start
 from tests.bench.generator import Generator
 from tests.bench.page import Findings, document, page
 from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
+from tests.bench.semantic import Scale, Semantic, measure_semantic
 from tests.bench.systems import start_all
+from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
-_OTHERS = ("memory", "start", "parts")
+_OTHERS = ("memory", "start", "parts", "semantic", "crowd")
+_CROWDS = (1000, 10_000, 100_000)
+_QUICK_CROWDS = (1000, 3000)
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="alternating rounds (7)")
+    parser.add_argument("--rounds", type=int, default=5, help="alternating rounds (5)")
     parser.add_argument("--seconds", type=float, default=0.6, help="length of a turn (0.6)")
     parser.add_argument("--json", action="store_true", help="print bench.json last on stdout")
     parser.add_argument("--quick", action="store_true", help="a short look; writes nothing")
@@ -48,7 +54,6 @@ def _run_rounds(
     ]
     if not scenarios:
         return []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Processes(folder) as processes:
         systems = start_all(processes, folder)
         prime(generator, systems, scenarios)
@@ -58,7 +63,7 @@ def _run_rounds(
         def place(connections: int) -> None:
             pin(everybody, {min(free)} if connections == 1 else free)
 
-        with Progress(*columns, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+        with Progress(*_COLUMNS, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
             task = bar.add_task("rounds", total=turns(systems, scenarios, options.rounds))
             return list(
                 run_rounds(
@@ -73,36 +78,63 @@ def _run_rounds(
             )
 
 
+def _run_semantic(
+    console: Console, folder: Path, generator: Generator, options: argparse.Namespace
+) -> Semantic:
+    scale = Scale(
+        entries=60 if options.quick else 1000,
+        asked=30 if options.quick else 300,
+        rounds=options.rounds,
+        seconds=options.seconds,
+    )
+    with Progress(*_COLUMNS, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+        task = bar.add_task("semantic", total=scale.steps)
+        return measure_semantic(
+            folder,
+            generator,
+            scale,
+            advance=lambda what: bar.update(task, advance=1, description=what),
+        )
+
+
 def _bench(console: Console, options: argparse.Namespace) -> Findings:
     def wanted(what: str) -> bool:
         return not options.only or what in options.only
 
-    parts = measure_parts() if wanted("parts") else ()
+    parts = measure_parts(1000 if options.quick else 6000) if wanted("parts") else ()
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
-        memory = start_seconds = None
+        memory = start = semantic = None
+        if wanted("semantic"):
+            semantic = _run_semantic(console, folder, generator, options)
         if wanted("memory"):
             console.print("memory")
             memory = measure_memory(folder, generator, entries=4000 if options.quick else 20_000)
         if wanted("start"):
             console.print("start-up")
-            start_seconds = measure_start(folder, times=2 if options.quick else 5)
+            start = measure_start(folder, times=2 if options.quick else 5)
+    crowds: Sequence[Crowd] = ()
+    if wanted("crowd"):
+        console.print("a crowded partition")
+        crowds = measure_crowd(_QUICK_CROWDS if options.quick else _CROWDS)
     return Findings(
         rounds=options.rounds,
         seconds=options.seconds,
         absolute=rounds.absolute(),
         ratios=rounds.ratios(),
         memory=memory,
-        start_seconds=start_seconds,
+        start=start,
         parts=parts,
+        semantic=semantic,
+        crowds=crowds,
     )
 
 
 def _summary(findings: Findings) -> Table:
-    table = Table("ours / bare aiohttp", "ratio", "to reach", "")
-    for target in RATIO_TARGETS:
-        if (value := findings.ratios.get(target.name)) is not None:
+    table = Table("", "measured", "to reach", "")
+    for target, value in findings.judged():
+        if value is not None:
             table.add_row(target.name, f"{value:g}", target.text, verdict(target, value))
     return table
 
@@ -116,6 +148,7 @@ def main() -> int:
     options = _arguments()
     console = Console(stderr=True)
     signal.signal(signal.SIGTERM, _end_by_signal)
+    os.environ["REPRISE_MODELS"] = str(prepared_models())
     try:
         findings = _bench(console, options)
     except BenchError as error:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tests.bench.load import Measured
 from tests.bench.rounds import Sample, Scenario
-from tests.bench.systems import BARE_HIT, BARE_PASS, OURS, UPSTREAM
+from tests.bench.systems import BARE_HIT, BARE_PASS, OURS, OURS_EXACT, UPSTREAM
 
 Absolute: TypeAlias = dict[str, dict[str, float]]
 """By system, then by figure; `rps` in requests a second, everything else in microseconds."""
@@ -45,8 +45,13 @@ RATIO_TARGETS = (
     Target("pass_p50_1", 1.25),
 )
 IDLE_TARGET = Target("idle_rss_mb", 80)
+BOTH_TARGET = Target("both_encoders_rss_mb", 400)
 ENTRY_TARGET = Target("bytes_per_entry_over_own", 700)
 START_TARGET = Target("start_s", 1)
+OVER_PARTS_TARGET = Target("semantic_hit_over_parts_p50_1", 1.5)
+JUDGE_TARGET = Target("guards_and_verifier_us", 300)
+SEARCH_TARGET = Target("search_p50_us", 1000)
+SEMANTIC_ENTRY_TARGET = Target("semantic_bytes_per_entry", 2200)
 
 
 def name_figures(scenario: Scenario, measured: Measured) -> dict[str, float]:
@@ -88,8 +93,9 @@ class Rounds:
         """Ours / the bare aiohttp counterpart: the median of the rounds' ratios."""
         found = {}
         for target in RATIO_TARGETS:
-            counterpart = BARE_HIT if target.name.startswith("hit") else BARE_PASS
-            ours = self._values.get((OURS, target.name))
+            is_hit = target.name.startswith("hit")
+            subject, counterpart = (OURS, BARE_HIT) if is_hit else (OURS_EXACT, BARE_PASS)
+            ours = self._values.get((subject, target.name))
             theirs = self._values.get((counterpart, target.name))
             if ours and theirs:
                 by_round = [value / theirs[number] for number, value in ours.items()]

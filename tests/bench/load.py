@@ -15,7 +15,7 @@ from typing import cast
 
 import uvloop
 
-from tests.bench.work import WORKS, Work
+from tests.bench.work import WORKS, Requests, worded
 
 _CHUNKED_END = b"\r\n0\r\n\r\n"
 _GRACE_SECONDS = 10.0
@@ -33,6 +33,10 @@ class Order:
     warm_seconds: float = 0.0
     seconds: float | None = None
     count: int | None = None
+    texts: str = ""
+    """The file of what is asked, for work in words; `work` is only its name then."""
+    first: int | None = None
+    """Begin to number requests here, in place of going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Measured:
     p50: float
     p99: float
     first_byte_p50: float
+    slowest: float
 
 
 class WrongAnswerError(Exception):
@@ -71,7 +76,9 @@ def quantile(values: list[float], share: float) -> float:
 class Run:
     """One order under way: counts, times and checks for all its connections."""
 
-    def __init__(self, order: Order, work: Work, done: asyncio.Future[None], number: int) -> None:
+    def __init__(
+        self, order: Order, work: Requests, done: asyncio.Future[None], number: int
+    ) -> None:
         self.work = work
         self.number = number
         self.stopping = False
@@ -147,6 +154,7 @@ class Run:
             p50=quantile(times, 0.5),
             p99=quantile(times, 0.99),
             first_byte_p50=quantile(firsts, 0.5),
+            slowest=quantile(times, 1.0),
         )
 
 
@@ -234,9 +242,12 @@ class LoadConnection(asyncio.Protocol):
 
 
 async def perform(order: Order, number: int) -> tuple[Measured, int]:
-    """Carry out one order; requests that vary are numbered from `number` on."""
+    """Carry out one order; requests that vary are numbered from behind `number` on."""
     loop = asyncio.get_running_loop()
-    run = Run(order, WORKS[order.work], loop.create_future(), number)
+    work = worded(order.texts) if order.texts else WORKS[order.work]
+    if order.first is not None:
+        number = order.first - 1
+    run = Run(order, work, loop.create_future(), number)
     connections = []
     for _ in range(order.connections):
         _, connection = await loop.create_connection(
@@ -262,7 +273,8 @@ def main() -> None:
     for line in sys.stdin:
         order = Order(**json.loads(line))
         try:
-            measured, number = uvloop.run(perform(order, number))
+            measured, last = uvloop.run(perform(order, number))
+            number = max(number, last)
         except (WrongAnswerError, OSError) as error:
             reply: dict[str, object] = {"error": f"{type(error).__name__}: {error}"}
         else:

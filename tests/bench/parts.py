@@ -30,7 +30,6 @@ from proxy.core.cache.outcome import Hit
 from proxy.core.classify import Lookup, classify
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request, Response, Shape
-from proxy.pipeline.lookup import lookup
 from proxy.pipeline.replay import replay
 from proxy.server.decode import decode
 from proxy.server.incoming import Incoming
@@ -41,9 +40,10 @@ from tests.bench.load import Order, WrongAnswerError, perform
 from tests.bench.processes import BenchError, Processes
 from tests.bench.systems import start_upstream
 from tests.bench.work import chat_request
+from tests.watch import until
 
-_TIMES = 6000
 _TRIES = 40
+_READY_SECONDS = 60.0
 _READ_LIMIT = 1 << 16
 
 RECEIVE = "aiohttp: parse, wrap the request"
@@ -95,7 +95,7 @@ class _NoMetrics:
         """Forget it."""
 
 
-class _Stopwatch:
+class Stopwatch:
     """Collects the times of steps by name."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class _Stopwatch:
         return {name: median(times) / 1000 for name, times in self._taken.items()}
 
 
-def _finish(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def finish(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine that has nothing to wait for."""
     try:
         coroutine.send(None)
@@ -138,19 +138,21 @@ class _Hit:
         self._protocol.transport = cast(Any, _Sink())
         self._log_only = Reporter(app.log, cast(Metrics, _NoMetrics()))
 
-    def time(self) -> dict[str, float]:
+    def time(self, times: int) -> dict[str, float]:
         """Microseconds by the name of the step."""
-        watch = _Stopwatch()
+        watch = Stopwatch()
         whole = "whole"
-        for _ in range(_TIMES):
+        for _ in range(times):
             request = self._steps(watch)
             raw = self._receive()
             watch.start()
-            _finish(self._handler.handle(cast(web.BaseRequest, raw)))
+            finish(self._handler.handle(cast(web.BaseRequest, raw)))
             watch.lap(whole)
             pipeline = self._handler.pipeline
             watch.start()
-            classify(request, pipeline.rules, self._app._operations, pipeline._secret)
+            classify(
+                request, pipeline.rules, pipeline._operations, pipeline._secret, pipeline._aliases
+            )
             watch.lap(CLASSIFY)
         taken = watch.microseconds()
         steps = (DECODE, KEY, LOOKUP, REPLAY, ENCODE, METRICS, LOG)
@@ -167,31 +169,30 @@ class _Hit:
         no_writer, no_task = cast(AbstractStreamWriter, None), cast(Any, None)
         return Incoming(message, payload, protocol, no_writer, no_task)
 
-    def _steps(self, watch: _Stopwatch) -> Request:
+    def _steps(self, watch: Stopwatch) -> Request:
         app, handler = self._app, self._handler
         pipeline = handler.pipeline
         exchange = Exchange(app._clock.monotonic(), "POST", "/v1/chat/completions", "req_0123abcd1")
         watch.start()
         raw = self._receive()
         watch.lap(RECEIVE)
-        request = _finish(decode(raw, app._operations, handler.limits, has_models=False))
+        request = finish(decode(raw, app._operations, handler.limits, has_models=False))
         watch.lap(DECODE)
         plan, _ = pipeline._plan(request)
         watch.lap(KEY)
         assert isinstance(plan, Lookup)
-        now = app._clock.now()
         watch.start()
-        outcome = lookup(plan, app._store, app._acceptance, now)
+        outcome = pipeline._lookup(plan)
         watch.lap(LOOKUP)
         assert isinstance(outcome, Hit)
         watch.start()
-        response = _finish(replay(outcome.stored, plan, app._store))
+        response = finish(replay(outcome.stored, plan, app._store))
         watch.lap(REPLAY)
         assert isinstance(response, Response)
         exchange.operation, exchange.model, exchange.tenant = "chat", plan.model, "0123456789ab"
-        pipeline._note_hit(exchange, plan, outcome.stored, now)
+        pipeline._note_hit(exchange, plan, outcome)
         watch.start()
-        _finish(app._encoder.send(raw, response, exchange))
+        finish(app._encoder.send(raw, response, exchange))
         watch.lap(ENCODE)
         exchange.ended = app._clock.monotonic()
         watch.start()
@@ -213,7 +214,7 @@ async def _store(port: int, work: str) -> None:
     raise BenchError(f"{work} never becomes a hit")
 
 
-async def _measure(upstream_port: int) -> Sequence[Part]:
+async def _measure(upstream_port: int, times: int) -> Sequence[Part]:
     config = load(
         None,
         upstream=f"http://127.0.0.1:{upstream_port}",
@@ -226,11 +227,12 @@ async def _measure(upstream_port: int) -> Sequence[Part]:
     app = App(config, write=writer.write)
     await app.start()
     try:
+        await until(lambda: app._state() == "ok", within=_READY_SECONDS)
         port = int(app.url.rpartition(":")[2])
         for shape in Shape:
             await _store(port, f"hit_{shape.value}")
-        of_json = _Hit(app, stream=False).time()
-        of_sse = _Hit(app, stream=True).time()
+        of_json = _Hit(app, stream=False).time(times)
+        of_sse = _Hit(app, stream=True).time(times)
     finally:
         await app.stop()
         writer.close()
@@ -239,7 +241,7 @@ async def _measure(upstream_port: int) -> Sequence[Part]:
     return [Part(name, round(of_json[name], 2), round(of_sse[name], 2)) for name in order]
 
 
-def measure_parts() -> Sequence[Part]:
-    """Time the steps of a hit."""
+def measure_parts(times: int) -> Sequence[Part]:
+    """Time the steps of so many hits."""
     with tempfile.TemporaryDirectory() as folder, Processes(Path(folder)) as processes:
-        return uvloop.run(_measure(start_upstream(processes)))
+        return uvloop.run(_measure(start_upstream(processes), times))

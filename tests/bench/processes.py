@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -87,11 +88,17 @@ class Processes:
         return self._folder / f"{name}.log"
 
     def await_answer(
-        self, name: str, process: subprocess.Popen[bytes], port: int, seconds: float = 20.0
+        self,
+        name: str,
+        process: subprocess.Popen[bytes],
+        port: int,
+        *,
+        path: str = "/v1/models",
+        seconds: float = 20.0,
     ) -> None:
         """Wait until a server gives its first 200."""
         deadline = time.monotonic() + seconds
-        while not answers(port):
+        while not answers(port, path):
             if process.poll() is not None or time.monotonic() > deadline:
                 said = self.log(f"{name}.err").read_text(errors="replace")[-2000:]
                 said += self.log(name).read_text(errors="replace")[-2000:]
@@ -99,13 +106,37 @@ class Processes:
             time.sleep(_POLL_SECONDS)
 
 
-def answers(port: int) -> bool:
-    """Whether GET /v1/models gives 200 now."""
-    request = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as stream:
-        stream.sendall(request)
+def answers(port: int, path: str) -> bool:
+    """Whether GET gives 200 now."""
+    with contextlib.suppress(OSError), _ask(port, path) as stream:
         return b" 200 " in stream.recv(64)
     return False
+
+
+def _ask(port: int, path: str) -> socket.socket:
+    stream = socket.create_connection(("127.0.0.1", port), 5)
+    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    stream.sendall(head.encode())
+    return stream
+
+
+def metric(port: int, name: str) -> float:
+    """A metric without labels of ours, whose admin listener has this port."""
+    with _ask(port, "/metrics") as stream:
+        told = b"".join(iter(partial(stream.recv, 1 << 16), b""))
+    for line in told.decode().splitlines():
+        if line.startswith(f"reprise_{name} "):
+            return float(line.split()[1])
+    raise BenchError(f"no metric {name}")
+
+
+def await_metric(port: int, name: str, least: float, seconds: float = 60.0) -> None:
+    """Wait until a metric of ours has risen to a value."""
+    deadline = time.monotonic() + seconds
+    while (value := metric(port, name)) < least:
+        if time.monotonic() > deadline:
+            raise BenchError(f"{name} stays at {value:g}, below {least:g}")
+        time.sleep(_POLL_SECONDS)
 
 
 def pin(ids: Iterable[int], cpus: AbstractSet[int]) -> None:
@@ -117,18 +148,18 @@ def pin(ids: Iterable[int], cpus: AbstractSet[int]) -> None:
                 pin(map(int, (task / "children").read_text().split()), cpus)
 
 
-def resident_bytes(process: subprocess.Popen[bytes]) -> int:
-    """VmRSS of a process."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
+def resident_bytes(process: int) -> int:
+    """VmRSS of a process, by its id."""
+    status = Path(f"/proc/{process}/status").read_text()
     return _kilobytes(status, "VmRSS:") * 1024
 
 
 def settled_resident_bytes(process: subprocess.Popen[bytes]) -> int:
     """VmRSS once it has not moved for half a second."""
-    previous = resident_bytes(process)
+    previous = resident_bytes(process.pid)
     for _ in range(20):
         time.sleep(0.5)
-        current = resident_bytes(process)
+        current = resident_bytes(process.pid)
         if current == previous:
             break
         previous = current

@@ -8,6 +8,8 @@ from tests.bench import nginx
 from tests.bench.processes import Processes, free_port, python
 
 OURS = "reprise"
+OURS_EXACT = "reprise, exact only"
+OURS_PATIENT = "reprise, patient"
 UPSTREAM = "upstream alone"
 BARE_HIT = "bare aiohttp, hit"
 BARE_PASS = "bare aiohttp, pass"
@@ -15,6 +17,11 @@ NGINX_CACHE = "nginx proxy_cache"
 NGINX_PASS = "nginx proxy_pass"
 
 _CONFIG = "ttl: {exact: 24h}\n"
+_SEMANTIC = {
+    OURS: "",
+    OURS_EXACT: "semantic: {enabled: false}\n",
+    OURS_PATIENT: "semantic: {deadline: 5s}\n",
+}
 _HITS = ("hit_json", "hit_sse")
 _PASSES = ("miss_json", "miss_sse", "pass")
 
@@ -39,28 +46,50 @@ def start_upstream(processes: Processes) -> int:
     return port
 
 
-def start_ours(
-    processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS
-) -> tuple[subprocess.Popen[bytes], int]:
-    """Spawn our proxy as shipped; tells the process and its port without waiting for it."""
-    config = folder / "reprise.yaml"
-    config.write_text(_CONFIG)
-    port = free_port()
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A process of ours that has been spawned."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    admin_port: int
+
+
+def start_ours(processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS) -> Ours:
+    """Spawn our proxy and wait for nothing; `folder` gets its configuration.
+
+    OURS is as shipped, OURS_EXACT is without the semantic level, OURS_PATIENT compares however long
+    that takes.
+    """
+    config = folder / f"{name}.yaml"
+    config.write_text(_CONFIG + _SEMANTIC[name])
+    port, admin_port = free_port(), free_port()
     command = python(
         *("-m", "proxy", "serve"),
         *("--upstream", f"http://127.0.0.1:{upstream_port}"),
         *("--config", str(config)),
         *("--listen", f"127.0.0.1:{port}"),
-        *("--admin-listen", f"127.0.0.1:{free_port()}"),
+        *("--admin-listen", f"127.0.0.1:{admin_port}"),
     )
-    return processes.start(name, command), port
+    return Ours(processes.start(name, command), port, admin_port)
 
 
-def _ours(processes: Processes, folder: Path, upstream_port: int) -> System:
-    process, port = start_ours(processes, folder, upstream_port)
-    processes.await_answer(OURS, process, port)
-    proofs = dict.fromkeys(_HITS, "; hit") | {"miss_json": "fwd=", "miss_sse": "fwd=", "pass": ""}
-    return System(OURS, port, proofs, log=processes.log(OURS))
+def ready_ours(processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS) -> Ours:
+    """Start our proxy and wait until it is ready: its eager encoder is loaded then."""
+    ours = start_ours(processes, folder, upstream_port, name=name)
+    processes.await_answer(name, ours.process, ours.port)
+    processes.await_answer(name, ours.process, ours.admin_port, path="/readyz")
+    return ours
+
+
+def _ours(processes: Processes, folder: Path, upstream_port: int) -> list[System]:
+    shipped = ready_ours(processes, folder, upstream_port)
+    exact = ready_ours(processes, folder, upstream_port, name=OURS_EXACT)
+    misses = {"miss_json": "fwd=", "miss_sse": "fwd=", "pass": ""}
+    return [
+        System(OURS, shipped.port, dict.fromkeys(_HITS, "; hit"), log=processes.log(OURS)),
+        System(OURS_EXACT, exact.port, misses, log=processes.log(OURS_EXACT)),
+    ]
 
 
 def _bare_hit(processes: Processes) -> System:
@@ -99,7 +128,7 @@ def start_all(processes: Processes, folder: Path) -> list[System]:
     started = [
         _bare_hit(processes),
         _bare_pass(processes, upstream_port),
-        _ours(processes, folder, upstream_port),
+        *_ours(processes, folder, upstream_port),
     ]
     program = nginx.find()
     if program is not None:

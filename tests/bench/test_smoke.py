@@ -1,22 +1,36 @@
 """The bench's own parts do what its figures rest on."""
 
 import asyncio
-from collections.abc import Iterator
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.bench.crowd import Crowd, measure_crowd
+from tests.bench.figures import RATIO_TARGETS
 from tests.bench.generator import Generator
+from tests.bench.lane import PARTS
 from tests.bench.load import Order, Run, WrongAnswerError, dechunk
-from tests.bench.processes import BenchError, Processes
+from tests.bench.page import Findings, page
+from tests.bench.processes import ROOT, BenchError, Processes, python
+from tests.bench.questions import LANGUAGES
+from tests.bench.semantic import HIT, RATIO, Scale, Semantic, measure_semantic
 from tests.bench.systems import start_upstream
-from tests.bench.work import CHAT_ANSWER, CHAT_FRAMES, WORKS, request_body
+from tests.bench.work import CHAT_ANSWER, CHAT_FRAMES, WORKS, Worded, request_body
+from tests.fakes.models import prepared_models
 
 
 @pytest.fixture
 def upstream_port(tmp_path: Path) -> Iterator[int]:
     with Processes(tmp_path) as processes:
         yield start_upstream(processes)
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRISE_MODELS", str(prepared_models()))
 
 
 def test_the_work_has_the_sizes_that_the_page_tells() -> None:
@@ -65,3 +79,64 @@ def test_a_wrong_body_fails_the_run_in_both_framings() -> None:
     cut = b"".join(CHAT_FRAMES[:-1])
     framed = b"%x\r\n%b\r\n0\r\n\r\n" % (len(cut), cut)
     asyncio.run(run_check("hit_sse", framed, is_chunked=True))
+
+
+def test_a_question_in_other_words_is_never_asked_twice() -> None:
+    texts = [language.reworded(number) for language in LANGUAGES.values() for number in range(7)]
+    work = Worded(texts, CHAT_ANSWER)
+    requests = [work.request(number) for number in range(10 * len(texts))]
+    assert len(set(requests)) == len(requests)
+    bodies = [json.loads(request.partition(b"\r\n\r\n")[2]) for request in requests]
+    assert {body["messages"][1]["content"].strip() for body in bodies} == set(texts)
+
+
+def test_no_two_stored_questions_are_alike_and_none_is_asked_as_it_is_stored() -> None:
+    for language in LANGUAGES.values():
+        stored = language.stored(1000)
+        assert len(set(stored)) == 1000
+        assert not {language.reworded(number) for number in range(1000)} & set(stored)
+
+
+def test_what_is_found_by_meaning_is_measured(models: None, tmp_path: Path) -> None:
+    steps: list[str] = []
+    scale = Scale(entries=8, asked=4, rounds=1, seconds=0.05)
+    with Generator() as generator:
+        found = measure_semantic(tmp_path, generator, scale, steps.append)
+    assert len(steps) == scale.steps
+    assert found.languages.keys() == LANGUAGES.keys()
+    for spoken in found.languages.values():
+        assert 0 < spoken.wordings <= 4 < spoken.entries <= 8
+        assert spoken.figures[RATIO] == pytest.approx(
+            spoken.figures[HIT] / sum(spoken.parts[part] for part in PARTS), abs=0.001
+        )
+    assert found.hits_alone["p50"] <= found.hits_alone["slowest"]
+    (crowd,) = measure_crowd([600])
+    assert (crowd.entries, crowd.search_p50 > 0) == (600, True)
+    written = page(_findings(found, [crowd]))
+    for target, value in _findings(found, [crowd]).judged():
+        assert (value is not None) == (f"`{target.name}`" in written), target.name
+
+
+def test_the_parts_of_a_hit_are_measured(models: None) -> None:
+    # In a process of its own, for here the log's lock would count as blocking.
+    program = (
+        "from tests.bench.parts import measure_parts as m; print(min(p.json_us for p in m(9)))"
+    )
+    ended = subprocess.run(  # noqa: S603 - our own argument list
+        python("-c", program), cwd=ROOT, capture_output=True, check=False
+    )
+    assert float(ended.stdout or -1) >= 0, ended.stderr.decode()
+
+
+def _findings(semantic: Semantic, crowds: Sequence[Crowd]) -> Findings:
+    return Findings(
+        rounds=1,
+        seconds=0.05,
+        absolute={},
+        ratios={target.name: 1.0 for target in RATIO_TARGETS},
+        memory=None,
+        start=None,
+        parts=(),
+        semantic=semantic,
+        crowds=crowds,
+    )

@@ -1,7 +1,10 @@
 """What is asked and what must come back, the same for every system."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 CHUNKS = 50
 COUNTER_DIGITS = 12
@@ -17,7 +20,7 @@ _PROSE = "The parcel left our warehouse on Monday and the carrier has scanned it
 
 
 def _compact(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _chat_body(*, stream: bool) -> bytes:
@@ -37,6 +40,15 @@ def _chat_body(*, stream: bool) -> bytes:
 
     missing = _REQUEST_BYTES - len(body(""))
     return body((_PROSE * 20)[:missing])
+
+
+def _asked_body(text: str, system: str = _SYSTEM_PROMPT) -> bytes:
+    """A short chat request; texts are compared by meaning under the same system prompt."""
+    messages = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": text},
+    ]
+    return _compact({"model": _MODEL, "messages": messages, "temperature": 0.2, "stream": False})
 
 
 def _chat_answer() -> bytes:
@@ -115,6 +127,44 @@ class Work:
         return b"%b%0*d%b" % (self.prefix, COUNTER_DIGITS, number, self.suffix)
 
 
+class Requests(Protocol):
+    """Work as the load generator sees it."""
+
+    @property
+    def answer(self) -> bytes:
+        """The body of every right answer."""
+
+    def request(self, number: int) -> bytes:
+        """The bytes to send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """Questions in turns, each in its own words; when all were asked, blanks around them differ.
+
+    So no request is ever repeated: its key is new, and no alias of an earlier one answers it. What
+    is compared by meaning is without outer blanks.
+    """
+
+    texts: Sequence[str]
+    answer: bytes
+
+    def request(self, number: int) -> bytes:
+        """The bytes to send."""
+        turn, place = divmod(number, len(self.texts))
+        blanks = f"{turn:b}".translate(_BLANKS)
+        body = _asked_body(self.texts[place] + blanks)
+        return _head("POST", "/v1/chat/completions", len(body)) + body
+
+
+_BLANKS = {ord("0"): " ", ord("1"): "\n"}
+
+
+def worded(path: str) -> Worded:
+    """What a file asks: a JSON array of texts."""
+    return Worded(json.loads(Path(path).read_text("utf-8")), CHAT_ANSWER)
+
+
 def request_body(*, stream: bool, number: int = 0) -> bytes:
     """The body of a chat request, as a hit sends it when the number is 0."""
     digits = f"{number:0{COUNTER_DIGITS}d}"
@@ -145,10 +195,17 @@ def _hit(name: str, answer: bytes, *, stream: bool) -> Work:
 
 
 def _miss(name: str, answer: bytes, *, stream: bool) -> Work:
-    body = _chat_body(stream=stream)
+    return _counted(name, _chat_body(stream=stream), answer, stream=stream)
+
+
+def _counted(name: str, body: bytes, answer: bytes, *, stream: bool = False) -> Work:
     before, after = body.split(_COUNTER.encode())
     head = _head("POST", "/v1/chat/completions", len(body))
     return Work(name, head + before, after, answer, is_stream=stream)
+
+
+def _claim_body(text: str) -> bytes:
+    return _asked_body(text, "You answer for the claims desk.")
 
 
 WORKS = {
@@ -158,6 +215,9 @@ WORKS = {
         _hit("hit_sse", b"".join(CHAT_FRAMES), stream=True),
         _miss("miss_json", CHAT_ANSWER, stream=False),
         _miss("miss_sse", b"".join(CHAT_FRAMES), stream=True),
+        # near to each other, but for the number: compared, and never served
+        _counted("miss_en", _claim_body(f"How do I file claim {_COUNTER}?"), CHAT_ANSWER),
+        _counted("miss_zh", _claim_body(f"怎么提交第{_COUNTER}号申请？"), CHAT_ANSWER),
         Work("pass", _head("GET", "/v1/models", None), b"", MODELS_ANSWER),
     )
 }

@@ -1,5 +1,6 @@
 """How the demo counts and what it says; tests/e2e/test_demo.py runs it."""
 
+import asyncio
 import io
 import json
 
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from proxy.cli import children, demo
-from proxy.cli.demo import QUESTIONS, Question, Reply, Tally
+from proxy.cli.demo import QUESTIONS, REWORDINGS, Question, Reply, Tally
 
 HIT = "reprise; hit; ttl=9; detail=exact"
 MISS = "reprise; fwd=miss; fwd-status=200; stored"
@@ -93,6 +94,39 @@ def test_the_address_is_read_from_the_log() -> None:
     lines = [
         "starting",
         '{"event": "other"}',
-        json.dumps({"event": "listening", "url": "http://x"}),
+        json.dumps({"event": "listening", "url": "http://x", "admin_url": "http://y"}),
     ]
-    assert [demo.url_of(line) for line in lines] == ["", "", "http://x"]
+    assert [demo.urls_of(line) for line in lines] == ["", "", "http://x http://y"]
+
+
+@pytest.mark.parametrize(
+    ("is_same", "cache_status", "failure"),
+    [
+        (True, "reprise; hit; detail=semantic", ""),
+        (True, MISS, "not served"),
+        (False, MISS, ""),
+        (False, "reprise; hit; detail=semantic", "served"),
+    ],
+)
+def test_a_rewording_is_served_and_a_look_alike_is_not(
+    is_same: bool, cache_status: str, failure: str
+) -> None:
+    tally = Tally()
+    rewording = next(one for one in REWORDINGS if one.is_same is is_same)
+    tally.judge_rewording(rewording, reply(cache_status=cache_status))
+    assert [told.partition(":")[0] for told in tally.failures] == ([failure] if failure else [])
+    assert len(tally.reworded) == (is_same and not failure)
+    assert tally.refused == (not is_same and not failure)
+
+
+async def test_a_proxy_that_never_gets_ready_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    monkeypatch.setattr(demo, "READY_WITHIN", 0.3)
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(children.StartError, match="not loaded in time"):
+            await asyncio.to_thread(demo.await_ready, f"http://127.0.0.1:{port}")

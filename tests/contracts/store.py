@@ -1,5 +1,7 @@
 """What every Store must do. An adapter's test file subclasses it and says how one is made."""
 
+from collections.abc import Callable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +15,18 @@ def entry(number: int, **members: object) -> StoredResponse:
     return stored_response(key=number.to_bytes(32, "big"), **members)
 
 
+def ignore(key: bytes) -> None:
+    """For who need not know what is gone."""
+
+
 class StoreContract:
     """The Store port's suite."""
 
-    def make(self) -> Store:
-        """An empty store with room for a hundred small entries or more."""
+    def make(self, on_gone: Callable[[bytes], None] = ignore) -> Store:
+        """An empty store with room for a hundred small entries or more.
+
+        `on_gone` is told each key under which nothing is stored any longer.
+        """
         raise NotImplementedError
 
     def test_an_empty_store_has_nothing(self) -> None:
@@ -72,6 +81,42 @@ class StoreContract:
         store.get(entries[0].key)
         store.put(entries[1])
         assert list(store.scan()) == [entries[2], entries[3], entries[0], entries[1]]
+
+    def test_a_peek_is_no_use(self) -> None:
+        store, entries = self.make(), [entry(number) for number in range(2)]
+        assert store.peek(entries[0].key) is None
+        for one in entries:
+            store.put(one)
+        assert store.peek(entries[0].key) is entries[0]
+        assert list(store.scan()) == entries
+
+    def test_it_tells_once_what_is_gone(self) -> None:
+        gone: list[bytes] = []
+        store, one, other = self.make(gone.append), entry(1), entry(2)
+        store.put(one)
+        store.put(other)
+        assert gone == []
+        store.delete(one.key)
+        store.delete(one.key)
+        store.delete(entry(3).key)
+        assert gone == [one.key]
+        store.put(one)
+        store.delete(one.key)
+        assert gone == [one.key, one.key]
+
+    def test_what_is_replaced_is_not_gone(self) -> None:
+        gone: list[bytes] = []
+        store = self.make(gone.append)
+        for body in (b"earlier", b"later"):
+            store.put(entry(1, body=body))
+        assert gone == []
+
+    def test_what_is_gone_is_not_there_when_it_is_told(self) -> None:
+        found: list[StoredResponse | None] = []
+        store = self.make(lambda key: found.append(store.peek(key)))
+        store.put(entry(1))
+        store.delete(entry(1).key)
+        assert found == [None]
 
     def test_a_scan_does_not_mind_changes(self) -> None:
         store = self.make()

@@ -7,7 +7,16 @@ from typing import Any
 import orjson
 import pytest
 
-from proxy.core.classify import Bypass, BypassReason, Lookup, Plan, classify, find_operation
+from proxy.core.cache.thread import NO_THREADS, Thread, answer_digest
+from proxy.core.classify import (
+    Bypass,
+    BypassReason,
+    Lookup,
+    Plan,
+    classify,
+    find_operation,
+    readable_tenants,
+)
 from proxy.core.exchange import Fwd
 from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS, read_head
 from proxy.core.model import Request, Shape
@@ -213,7 +222,8 @@ def test_each_credential_field_tells_tenants_apart() -> None:
 
 def test_a_head_that_is_known_is_not_read_again() -> None:
     known = read_head(request(question(), ANN), SECRET)
-    plan = classify(request(question()), Rules(1, (POOL,), DEFAULT), OPERATIONS, SECRET, known)
+    rules = Rules(1, (POOL,), DEFAULT)
+    plan = classify(request(question()), rules, OPERATIONS, SECRET, head=known)
     assert plan == lookup_of(request(question(), ANN))
 
 
@@ -311,3 +321,44 @@ def test_a_route_may_ignore_further_members_and_mask_text() -> None:
 def test_a_body_is_read_as_it_stands() -> None:
     body = orjson.dumps(question(), option=orjson.OPT_INDENT_2)
     assert lookup_of(request(body)).key == lookup_of(request(question())).key
+
+
+def test_a_client_may_read_what_it_could_be_served_on_some_route() -> None:
+    team = ("x-team", "red")
+    policies = [
+        Policy(),
+        Policy(scope=ScopeKind.SHARED),
+        Policy(scope=ScopeKind.HEADER, scope_header="x-team"),
+    ]
+    routes = tuple(
+        Route(Match(model=f"m{number}"), policy) for number, policy in enumerate(policies)
+    )
+    rules = Rules(1, (POOL,), DEFAULT, routes)
+    asked = request(None, ANN, team)
+    tenants = readable_tenants(asked, rules, SECRET)
+    assert tenants == {lookup_of(request(question(), ANN, team), each).tenant for each in policies}
+    assert len(tenants) == 3
+    for other in (request(None, BOB, team), request(None, ANN, ("x-team", "blue"))):
+        assert len(tenants & readable_tenants(other, rules, SECRET)) == 2
+    alone = readable_tenants(asked, Rules(1, (POOL,), DEFAULT), SECRET)
+    assert alone == {lookup_of(request(question(), ANN)).tenant}
+
+
+def test_a_plan_follows_the_threads_of_its_conversation() -> None:
+    class FakeThreads:
+        def thread(self, key: bytes) -> Thread | None:
+            return Thread(b"t" * 32, answer_digest("Hi.")) if key == first.key.exact else None
+
+    first = lookup_of(request(question("Hello", temperature=0)))
+    turns = [("Hello", "user"), ("Hi.", "assistant"), ("More", "user")]
+    body = question(messages=[{"role": role, "content": text} for text, role in turns])
+    rules = Rules(1, (POOL,), DEFAULT)
+    plain, led = (
+        classify(request(body), rules, OPERATIONS, SECRET, threads)
+        for threads in (NO_THREADS, FakeThreads())
+    )
+    assert isinstance(plain, Lookup)
+    assert isinstance(led, Lookup)
+    assert led.key.scope == plain.key.scope
+    assert led.key.settings == plain.key.settings
+    assert led.key.history != plain.key.history

@@ -14,6 +14,7 @@ from proxy.core.wire.operation import JsonObject, Operation, discover
 OPERATIONS = discover()
 CHAT: Operation = next(one for one in OPERATIONS if one.name == "chat")
 COMPLETIONS: Operation = next(one for one in OPERATIONS if one.name == "text_completion")
+EMBEDDINGS: Operation = next(one for one in OPERATIONS if one.name == "embeddings")
 JSON_TYPE = ("Content-Type", "application/json")
 SECRET = b"s" * 32
 NOW = 1_760_000_000.0
@@ -109,5 +110,6 @@ def stored_response(**members: Any) -> StoredResponse:
         ttl=100.0,
         prompt_tokens=3,
         completion_tokens=5,
+        duration=2.0,
     )
     return replace(usual, **members)

@@ -35,6 +35,7 @@ def test_every_repeat_is_answered_without_the_model() -> None:
     assert told["hits"] == told["repeats"] >= 10
     assert told["median_repeat_seconds"] < told["median_first_seconds"] / 5
     assert "exact" in result.stderr
+    assert (told["reworded_hits"], told["look_alikes_refused"]) == (2, 2)
 
 
 @pytest.mark.skipif(

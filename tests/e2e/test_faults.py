@@ -26,7 +26,7 @@ async def answer_once_and_wait_for_the_next(peer: Peer) -> None:
     await peer.read_request()
 
 
-@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/rerank"])
 @pytest.mark.parametrize("conversation", [answer_once, answer_once_and_wait_for_the_next])
 async def test_connections_that_close_while_kept_are_not_noticed_by_clients(
     proxy: StartProxy, path: str, conversation: Conversation

@@ -8,10 +8,18 @@ from typing import Any
 import h11
 import pytest
 
+from proxy.core.cache.value import StoredResponse
+from proxy.core.classify import Lookup
+from proxy.core.policy import Policy
+from proxy.pipeline.record import Recorder, Recording
+from proxy.store.memory import MemoryStore
+from proxy.tasks import Tasks
 from tests.conftest import StartProxy
 from tests.fakes.answers import DONE, chat_answer, chat_stream, frame, usage
 from tests.fakes.client import Answer, Pairs, ask, question
+from tests.fakes.clock import FakeClock
 from tests.fakes.upstream import End, Reply, ScriptedUpstream, error_reply, json_reply, sse_reply
+from tests.pipeline.plans import plan
 
 PLAIN = question()
 STREAM = question(stream=True)
@@ -221,3 +229,75 @@ async def test_ten_thousand_choices_do_no_harm(
     async with proxy("memory: {max_entry_bytes: 64MiB}") as app:
         first, _ = await twice(app.url, PLAIN)
     assert len(first.json()["choices"]) == 10_000
+
+
+class Recorded:
+    """A recorder over a store, and what it told."""
+
+    def __init__(self, *, max_entry_bytes: int = 1 << 20) -> None:
+        self.store = MemoryStore(max_bytes=1 << 20, max_entries=10, max_entry_bytes=max_entry_bytes)
+        self.told: list[tuple[Lookup, StoredResponse]] = []
+        self.verdicts: list[str] = []
+        self.clock = FakeClock()
+        self.recorder = Recorder(
+            store=self.store,
+            clock=self.clock,
+            chance=lambda: 0.5,
+            max_bytes=1 << 20,
+            on_verdict=self.verdicts.append,
+            on_stored=lambda plan, stored: self.told.append((plan, stored)),
+            tasks=Tasks(lambda name, error: None),
+        )
+
+    def record(self, asked: Lookup, *, body: bytes | None = None, took: float = 3.5) -> bool:
+        """Record an answer that was asked for so many seconds ago; whether it is kept."""
+        done: list[bool] = []
+        now = self.clock.now()
+        values = {b"content-type": b"application/json"}
+        answer = json.dumps(chat_answer("text")).encode() if body is None else body
+        self.recorder.record(Recording(asked, values, answer, now - took, now, (), done.append))
+        assert len(done) == 1
+        return done[0]
+
+
+async def test_who_learns_is_told_of_what_is_stored_and_for_which_question() -> None:
+    recorded, asked = Recorded(), plan()
+    assert recorded.record(asked)
+    ((question_, stored),) = recorded.told
+    assert question_ is asked
+    assert recorded.store.peek(asked.key.exact) is stored
+    assert (stored.duration, stored.created) == (3.5, recorded.clock.now())
+
+
+async def test_a_clock_that_was_put_back_makes_no_negative_duration() -> None:
+    recorded = Recorded()
+    recorded.record(plan(), took=-5.0)
+    assert recorded.told[0][1].duration == 0.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        (plan(policy=Policy(ttl=0.0)), "ttl"),
+        (plan("Q", ("x-cache-ttl", "0")), "ttl"),
+    ],
+)
+async def test_who_learns_is_not_told_of_what_is_not_stored(asked: Lookup, verdict: str) -> None:
+    recorded = Recorded()
+    assert not recorded.record(asked)
+    assert (recorded.told, recorded.verdicts) == ([], [verdict])
+
+
+async def test_who_learns_is_not_told_of_what_has_no_room_or_is_no_answer() -> None:
+    recorded = Recorded(max_entry_bytes=10)
+    assert not recorded.record(plan())
+    assert not recorded.record(plan(), body=b"{}")
+    assert (recorded.told, recorded.verdicts) == ([], ["bounds", "empty"])
+
+
+async def test_who_learns_is_not_told_of_what_was_overtaken() -> None:
+    recorded = Recorded()
+    assert recorded.record(plan(), took=0.0)
+    recorded.clock.advance(1.0)
+    assert not recorded.record(plan(), took=5.0)
+    assert (len(recorded.told), recorded.verdicts) == (1, ["stored", "overtaken"])

@@ -181,7 +181,7 @@ async def test_nobody_reading_holds_the_upstream_back(
         await silent.send("POST", CHAT, fields=posting(), body=question(stream=True))
         await _stands_still(lambda: sent)
         assert 0 < sent < 40_000_000  # of 100 MB
-        assert (await ask(app.url, question("Others?"), path="/v1/embeddings")).status == 200
+        assert (await ask(app.url, question("Others?"), path="/v1/rerank")).status == 200
 
 
 async def _stands_still(count: Callable[[], int]) -> None:

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections import OrderedDict
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -13,16 +14,22 @@ from proxy.core.cache.value import StoredResponse
 from proxy.core.model import Shape
 from proxy.ports import Store
 from proxy.store.memory import OVERHEAD_BYTES, MemoryStore
-from tests.contracts.store import StoreContract, entry
+from tests.contracts.store import StoreContract, entry, ignore
 
 LARGE = 1 << 30
 
 
 def store_of(
-    max_bytes: int = LARGE, max_entries: int = LARGE, max_entry_bytes: int = LARGE
+    max_bytes: int = LARGE,
+    max_entries: int = LARGE,
+    max_entry_bytes: int = LARGE,
+    on_gone: Callable[[bytes], None] = ignore,
 ) -> MemoryStore:
     return MemoryStore(
-        max_bytes=max_bytes, max_entries=max_entries, max_entry_bytes=max_entry_bytes
+        max_bytes=max_bytes,
+        max_entries=max_entries,
+        max_entry_bytes=max_entry_bytes,
+        on_gone=on_gone,
     )
 
 
@@ -36,8 +43,8 @@ def size_of(stored: StoredResponse) -> int:
 class TestContract(StoreContract):
     """Memory fulfils the port."""
 
-    def make(self) -> Store:
-        return store_of()
+    def make(self, on_gone: Callable[[bytes], None] = ignore) -> Store:
+        return store_of(on_gone=on_gone)
 
 
 def numbers(store: MemoryStore) -> list[int]:
@@ -56,6 +63,35 @@ def test_the_least_recently_used_goes_first() -> None:
     store.put(entry(4))
     assert numbers(store) == [3, 2, 4]
     assert (len(store), store.evictions) == (3, 2)
+
+
+def test_what_goes_for_others_is_told() -> None:
+    gone: list[bytes] = []
+    store = store_of(max_entries=2, on_gone=gone.append)
+    for number in range(3):
+        store.put(entry(number))
+    assert gone == [entry(0).key]
+    store.resize(max_bytes=LARGE, max_entries=1, max_entry_bytes=LARGE)
+    assert gone == [entry(0).key, entry(1).key]
+    store.resize(max_bytes=LARGE, max_entries=1, max_entry_bytes=1)
+    assert gone == [entry(number).key for number in range(3)]
+    assert len(store) == 0
+
+
+def test_what_cannot_be_replaced_is_gone() -> None:
+    gone: list[bytes] = []
+    store = store_of(max_entry_bytes=10, on_gone=gone.append)
+    assert not store.put(entry(1, body=b"x" * 11))
+    assert gone == []
+    store.put(entry(1))
+    assert not store.put(entry(1, body=b"x" * 11))
+    assert gone == [entry(1).key]
+
+
+def test_what_has_no_room_at_all_is_told_to_be_gone() -> None:
+    gone: list[bytes] = []
+    assert not store_of(max_entries=0, on_gone=gone.append).put(entry(1))
+    assert gone == [entry(1).key]
 
 
 def test_as_many_go_as_are_needed_for_a_large_one() -> None:
@@ -198,7 +234,9 @@ class Bounded(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.bounds = {"max_bytes": self.MAX_BYTES, "max_entries": 5, "max_entry_bytes": 1000}
-        self.store = MemoryStore(**self.bounds)
+        self.gone: list[bytes] = []
+        self.known: set[bytes] = set()
+        self.store = MemoryStore(**self.bounds, on_gone=self.gone.append)
         self.used: OrderedDict[bytes, StoredResponse] = OrderedDict()
 
     @rule(number=keys, size=sizes)
@@ -251,6 +289,13 @@ class Bounded(RuleBasedStateMachine):
         assert len(self.store) <= self.bounds["max_entries"]
         assert self.store.size_bytes <= self.bounds["max_bytes"]
         assert self.store.size_bytes == sum(map(size_of_again, self.store.scan()))
+
+    @invariant()
+    def all_that_went_was_told(self) -> None:
+        self.known |= {stored.key for stored in self.store.scan()}
+        self.known -= {key for key in self.gone if self.store.peek(key) is None}
+        self.gone.clear()
+        assert self.known == {stored.key for stored in self.store.scan()}
 
     @invariant()
     def entries_are_those_of_the_model(self) -> None:

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.core.cache.storable import Unstorable
 from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.meaning.uncompared import Uncompared
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 
 EXCHANGE = Exchange(
@@ -21,7 +22,7 @@ EXCHANGE = Exchange(
     ended=12.0,
 )
 LABELS = {"operation", "cache", "status_class", "le", "code", "verdict", "trigger", "result"}
-LABELS |= {"task", "version"}
+LABELS |= {"task", "version", "guard"}
 
 
 Place: TypeAlias = tuple[str, frozenset[str]]
@@ -127,6 +128,35 @@ def test_the_death_of_a_task_is_counted() -> None:
     assert samples(metrics)[at("reprise_task_errors_total", "flight")] == 1
 
 
+def test_looking_by_meaning_is_timed_by_what_came_of_it() -> None:
+    found = observed(
+        EXCHANGE,
+        replace(EXCHANGE, meaning_seconds=0.004),
+        replace(EXCHANGE, meaning_seconds=0.004, meaning="guard", guard="numbers"),
+        replace(EXCHANGE, meaning_seconds=0.2, meaning="deadline"),
+        replace(EXCHANGE, meaning_seconds=0.2, meaning="deadline"),
+    )
+    name = "reprise_semantic_lookup_seconds"
+    assert found[at(f"{name}_count", "match", "")] == 1
+    assert found[at(f"{name}_count", "guard", "numbers")] == 1
+    assert found[at(f"{name}_bucket", "guard", "numbers", "0.005")] == 1
+    assert found[at(f"{name}_sum", "deadline", "")] == 0.4
+    assert sum(value for (each, _), value in found.items() if each == f"{name}_count") == 4
+
+
+def test_opinions_and_the_lag_of_the_event_loop_are_counted() -> None:
+    metrics = Metrics("1")
+    for verdict in ("wrong", "right", "wrong"):
+        metrics.opinion(verdict)
+    for seconds in (0.0, 0.3):
+        metrics.lag(seconds)
+    found = samples(metrics)
+    assert found[at("reprise_feedback_total", "wrong")] == 2
+    assert found[at("reprise_event_loop_lag_seconds_count")] == 2
+    assert found[at("reprise_event_loop_lag_seconds_bucket", "0.00025")] == 1
+    assert found[at("reprise_event_loop_lag_seconds_sum")] == 0.3
+
+
 def test_the_version_is_told() -> None:
     assert samples(Metrics("1.2.3"))[at("reprise_build_info", "1.2.3")] == 1
 
@@ -159,6 +189,9 @@ def strangers(count: int) -> Iterable[Exchange]:
             detail=f"detail-{number}",
             method=f"M{number}",
             pool=f"pool-{number}",
+            question=f"question-{number}",
+            missed=b"missed-%d" % number,
+            entry=b"entry-%d" % number,
             status=200 + number % 100,
         )
 
@@ -171,7 +204,18 @@ def test_no_client_can_make_more_series() -> None:
         metrics.observe(exchange, "miss")
     text = metrics.exposition().decode()
     assert not any(
-        word in text for word in ("秘密", "model", "id-1", "detail-", "note-", "pool-", "M1")
+        word in text
+        for word in (
+            "秘密",
+            "model",
+            "id-1",
+            "detail-",
+            "question-",
+            "missed-",
+            "entry-",
+            "pool-",
+            "M1",
+        )
     )
 
 
@@ -179,6 +223,9 @@ def test_labels_come_from_closed_sets() -> None:
     metrics = Metrics("1")
     for cache in (*Fwd, *Level, "none"):
         metrics.observe(replace(EXCHANGE, saved_tokens=1, client_gone=True, error="e"), cache)
+    for reason in Uncompared:
+        metrics.observe(replace(EXCHANGE, meaning=reason, meaning_seconds=0.1), "miss")
+    metrics.opinion("wrong")
     metrics.answer("stored")
     metrics.reload("file", "applied")
     metrics.task_error("flight")

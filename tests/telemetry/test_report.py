@@ -87,6 +87,27 @@ FORWARDED: Event = {"fwd_status": 200, "upstream": "main", "first_byte_ms": 125.
             replace(MISS, client_gone=True, first_byte=None, fwd_status=0),
             QUESTION | {"cache": "miss", "client_gone": True, "fwd_status": 0, "upstream": "main"},
         ),
+        (
+            replace(HIT, level=Level.SEMANTIC, similarity=0.91237, meaning_seconds=0.0045),
+            QUESTION
+            | {"cache": "semantic", "age": 60, "saved_tokens": 17}
+            | {"similarity": 0.9124, "meaning": "match", "meaning_ms": 4.5},
+        ),
+        (
+            replace(HIT, level=Level.ALIAS, similarity=0.9),
+            QUESTION | {"cache": "alias", "age": 60, "saved_tokens": 17, "similarity": 0.9},
+        ),
+        (
+            replace(MISS, similarity=0.9, meaning="guard", guard="numbers", meaning_seconds=0.002),
+            QUESTION
+            | FORWARDED
+            | {"cache": "miss", "similarity": 0.9, "meaning": "guard", "guard": "numbers"}
+            | {"meaning_ms": 2.0},
+        ),
+        (
+            replace(MISS, meaning="too-long", meaning_seconds=0.0),
+            QUESTION | FORWARDED | {"cache": "miss", "meaning": "too-long", "meaning_ms": 0.0},
+        ),
     ],
 )
 def test_a_line_tells_what_happened(exchange: Exchange, expected: Event) -> None:
@@ -128,6 +149,13 @@ def test_a_prompt_in_place_of_a_model_does_not_fill_the_log() -> None:
     prompt = "请总结以下内容" * 10_000
     _, told = told_of(replace(MISS, model=prompt))
     assert len(told["model"]) <= 128
+
+
+def test_a_question_is_never_told() -> None:
+    told = told_of(
+        replace(MISS, question="我的密码是什么", missed=b"\xff" * 32, entry=b"\xfe" * 32)
+    )
+    assert told == told_of(MISS)
 
 
 def test_an_exchange_has_no_place_for_prompts_and_credentials() -> None:

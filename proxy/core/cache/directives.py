@@ -27,6 +27,8 @@ class Directives:
     namespace: str = ""
     ttl: float | None = None
     tags: tuple[str, ...] = ()
+    threshold: float = 0.0
+    """The least similarity that the client accepts."""
     flaw: str | None = None
     """The name of an x-cache-* field that cannot be read; such a request is left alone."""
 
@@ -65,6 +67,7 @@ def parse(header: Callable[[str], str | None]) -> Directives:
         namespace=namespace or "",
         ttl=seconds,
         tags=names,
+        threshold=float(threshold) if threshold and not flaw else 0.0,
         flaw=flaw,
     )
 

@@ -3,8 +3,11 @@
     scope     = H(tenant, namespace)
     settings  = H(operation, pool, target, variant fields, epoch, body without input and deny-list)
     history_0 = H(scope, settings)
-    history_i = H(history_{i-1}, message_i)      for every message before the last
-    exact     = H(history_n, last message)
+    asked_i   = H(history_{i-1}, message_i)
+    history_i = H(asked_i)                       for every message before the last
+    exact     = asked_n                          of the last message
+
+A message that was answered with what is stored for another one stands for that one (thread.py).
 
 H is SHA-256 over an injective encoding: canonical JSON behind hashes of fixed length.
 """
@@ -20,6 +23,7 @@ from typing import NamedTuple
 
 import orjson
 
+from proxy.core.cache.thread import NO_THREADS, Threads, follow
 from proxy.core.wire.operation import Json, JsonObject, Question
 
 MAX_DEPTH = 100
@@ -81,6 +85,7 @@ def make_key(
     settings: JsonObject,
     question: Question,
     masks: tuple[re.Pattern[str], ...],
+    threads: Threads = NO_THREADS,
 ) -> Key:
     """The key of a question. Raises UnkeyableBody where a mask makes it ambiguous.
 
@@ -93,9 +98,11 @@ def make_key(
         b"settings\x00", _encode([operation, pool, target, list(variant), epoch, settings])
     )
     history = _hash(b"history\x00", scope, settings_digest)
-    for message in question.history:
-        history = _hash(b"message\x00", history, _encode(mask(message, masks)))
-    exact = _hash(b"exact\x00", history, _encode(mask(question.last, masks)))
+    following = (*question.history[1:], question.last)
+    for message, reply in zip(question.history, following, strict=False):
+        asked = _hash(b"message\x00", history, _encode(mask(message, masks)))
+        history = _hash(b"history\x00", follow(asked, reply, threads))
+    exact = _hash(b"message\x00", history, _encode(mask(question.last, masks)))
     return Key(scope=scope, settings=settings_digest, history=history, exact=exact)
 
 

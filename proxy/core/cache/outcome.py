@@ -7,6 +7,7 @@ from typing import TypeAlias
 from proxy.core.cache.directives import Directives
 from proxy.core.cache.freshness import age, remaining
 from proxy.core.cache.value import StoredResponse
+from proxy.core.exchange import Level
 from proxy.core.policy import Policy
 
 
@@ -28,6 +29,11 @@ class Hit:
     """Fresh, and may be served."""
 
     stored: StoredResponse
+    level: Level = Level.EXACT
+    similarity: float | None = None
+    """Of its question to the one that is asked, where that is another one."""
+    left: float | None = None
+    """Seconds for which it may still be served so, where that is not its own lifetime."""
 
 
 @dataclass(frozen=True, slots=True)

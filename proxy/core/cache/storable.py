@@ -35,6 +35,8 @@ class Unstorable(StrEnum):
     CUT = "cut"
     FINISH_REASON = "finish-reason"
     EMPTY = "empty"
+    ITEMS = "items"
+    """Fewer or more than were asked for."""
     TOO_LARGE = "too-large"
 
 
@@ -88,11 +90,18 @@ def _names(field: bytes) -> Iterator[bytes]:
 
 
 def storable(
-    operation: Operation, shape: Shape, coding: bytes | None, body: bytes, *, max_bytes: int
+    operation: Operation,
+    shape: Shape,
+    coding: bytes | None,
+    body: bytes,
+    *,
+    max_bytes: int,
+    items: int | None = None,
 ) -> Verdict:
     """Whether a body that was received to its clean end is a whole answer.
 
-    `coding` is the value of Content-Encoding.
+    `coding` is the value of Content-Encoding; `items` is how many the question asked for, where it
+    tells.
     """
     if len(body) > max_bytes:
         return DoNotStore(Unstorable.TOO_LARGE)
@@ -108,6 +117,8 @@ def storable(
         return DoNotStore(Unstorable.CUT)
     if answer.is_empty:
         return DoNotStore(Unstorable.EMPTY)
+    if answer.items != items:
+        return DoNotStore(Unstorable.ITEMS)
     if not FINISHED.issuperset(answer.finish_reasons):
         return DoNotStore(Unstorable.FINISH_REASON)
     return Store(shape, data, answer)

@@ -34,6 +34,8 @@ class StoredResponse:
     """Freshness lifetime in seconds, jitter included (RFC 9111 4.2.1)."""
     prompt_tokens: int
     completion_tokens: int
+    duration: float
+    """Seconds that the upstream took for it."""
     derived: dict[tuple[Shape, bool], bytes] | None = None
     """Bodies in other shapes (and with usage or not), made on demand; empty: cannot be made."""
     charged: int = 0

@@ -27,6 +27,10 @@ class Question(NamedTuple):
     """The messages before the last, oldest first; empty for operations without a conversation."""
     last: Json
     """The last message, or the whole prompt."""
+    items: int | None = None
+    """How many items a whole answer has; None where the question does not tell."""
+    is_sampled: bool = True
+    """Chance has a part in the answer, unless the temperature is 0."""
 
     @property
     def include_usage(self) -> bool:
@@ -52,6 +56,8 @@ class Answer(NamedTuple):
     completion_tokens: int | None
     cached_tokens: int | None
     """Prompt tokens that the upstream took from its own prefix cache."""
+    items: int | None = None
+    """How many it has, where the question tells how many there must be."""
 
 
 class Operation(Protocol):

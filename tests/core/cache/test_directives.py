@@ -135,14 +135,18 @@ def test_a_duration_that_cannot_be_read_is_a_flaw(text: str) -> None:
     assert parse(header_of(("x-cache-ttl", text))).flaw == "x-cache-ttl"
 
 
-@pytest.mark.parametrize("value", ["0", "1", "0.8", ".95", "1.0", "1.000", " 0.9 "])
-def test_a_threshold_is_a_number_from_zero_to_one(value: str) -> None:
-    assert parse(header_of(("x-cache-threshold", value))) == NONE
+@pytest.mark.parametrize(
+    ("value", "threshold"),
+    [("0", 0), ("1", 1), ("0.8", 0.8), (".95", 0.95), ("1.0", 1), ("1.000", 1), (" 0.9 ", 0.9)],
+)
+def test_a_threshold_is_a_number_from_zero_to_one(value: str, threshold: float) -> None:
+    assert parse(header_of(("x-cache-threshold", value))) == Directives(threshold=threshold)
 
 
 @pytest.mark.parametrize("value", ["1.1", "2", "-0.5", "high", "0.", "1e-1", "０.9", "nan", "00.5"])
 def test_a_threshold_that_cannot_be_read_is_a_flaw(value: str) -> None:
-    assert parse(header_of(("x-cache-threshold", value))).flaw == "x-cache-threshold"
+    wishes = parse(header_of(("x-cache-threshold", value)))
+    assert (wishes.flaw, wishes.threshold) == ("x-cache-threshold", 0)
 
 
 @pytest.mark.parametrize(

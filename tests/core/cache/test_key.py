@@ -19,7 +19,7 @@ NESTED = (
     '{"model":"m1","messages":[{"role":"user","content":"Caf\\u00e9 oder 茶?"}],"temperature":0,'
     '"tools":[{"type":"function","function":{"name":"f","parameters":{"b":[1,2.5],"a":{"z":null}}}}]}'
 )
-NESTED_EXACT = "8ab9d58fd2e82f84"
+NESTED_EXACT = "e4240f4d6a35404a"
 HELLO: JsonObject = {"role": "user", "content": "你好"}
 
 texts = st.text('aA1é\u0301ｅ \x1a"\\茶\ud800', max_size=4)

@@ -11,7 +11,7 @@ from proxy.core.model import Shape
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Json, JsonObject, Operation
 from proxy.core.wire.sse import encode
-from tests.core.values import CHAT, COMPLETIONS, wire_fields
+from tests.core.values import CHAT, COMPLETIONS, EMBEDDINGS, wire_fields
 from tests.core.wire.streams import DONE, chunk, delta
 
 JSON_TYPE = ("Content-Type", "application/json")
@@ -31,8 +31,9 @@ def judge(
     operation: Operation = CHAT,
     coding: bytes | None = None,
     max_bytes: int = LIMIT,
+    items: int | None = None,
 ) -> Verdict:
-    return storable(operation, shape, coding, body, max_bytes=max_bytes)
+    return storable(operation, shape, coding, body, max_bytes=max_bytes, items=items)
 
 
 def reason_of(verdict: Verdict | Shape | DoNotStore) -> Unstorable | None:
@@ -290,3 +291,14 @@ def test_a_body_over_the_limit_is_not_stored() -> None:
     large = document(choice(content="a" * 10_000))
     bomb = judge(gzip.compress(large), Shape.JSON, coding=b"gzip", max_bytes=1000)
     assert reason_of(bomb) is Unstorable.CONTENT_CODING
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "reason"), [(2, 2, None), (3, 2, "items"), (1, 2, "items")]
+)
+def test_an_answer_has_as_many_items_as_were_asked_for(
+    asked: int, given: int, reason: str | None
+) -> None:
+    data: list[Json] = [{"index": index, "embedding": [0.5]} for index in range(given)]
+    verdict = judge(orjson.dumps({"data": data}), Shape.JSON, EMBEDDINGS, items=asked)
+    assert reason_of(verdict) == reason

@@ -1,0 +1,131 @@
+"""A client's word on an answer that it was given: a wrong one goes, for good (mission D5)."""
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import orjson
+
+from proxy.core.cache.value import StoredResponse
+from proxy.core.classify import readable_tenants
+from proxy.core.errors import BadRequest, NoSuchEntry
+from proxy.core.meaning.comparable import compared_text
+from proxy.core.meaning.negatives import Negatives
+from proxy.core.model import Request, Response
+from proxy.core.policy import Rules
+from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.purge import AT_ONCE
+from proxy.ports import Store
+
+FEEDBACK_PATH = "/x-cache/feedback"
+_FORM = 'send {"entry": "<x-cache-entry>", "verdict": "wrong" or "right", "question": "..."}'
+
+
+class Verdict(StrEnum):
+    """What is said of an answer."""
+
+    WRONG = "wrong"
+    RIGHT = "right"
+
+
+class Opinion(NamedTuple):
+    """What was said of which answer."""
+
+    entry: str
+    """Its public name."""
+    verdict: Verdict
+    question: str | None
+    """The question that it was given for, where that was told."""
+
+
+class Questions(Protocol):
+    """What is known of the questions of entries (pipeline/meaning.py)."""
+
+    def digest(self, key: bytes, text: str | None = None) -> bytes | None:
+        """The digest of an entry's question, or of a text asked by whoever may have the entry."""
+
+
+class Feedback:
+    """Takes opinions, and sees to it that a wrong answer is not given again."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        aliases: Aliases,
+        negatives: Negatives,
+        on_opinion: Callable[[Opinion], None],
+    ) -> None:
+        """`on_opinion` is told each one that was taken."""
+        self.questions: Questions | None = None
+        """Set where answers are looked up by meaning."""
+        self._store = store
+        self._aliases = aliases
+        self._negatives = negatives
+        self._on_opinion = on_opinion
+
+    async def answer(self, request: Request, rules: Rules, secret: bytes) -> Response:
+        """The response to a client's feedback; it may speak of what it may read.
+
+        Raises BadRequest or NoSuchEntry.
+        """
+        opinion = read(request.body if request.method == "POST" else None)
+        tenants = readable_tenants(request, rules, secret)
+        if not await self.take(opinion, lambda stored: stored.tenant in tenants):
+            raise NoSuchEntry(f"There is no entry {opinion.entry!r} among yours.")
+        body = orjson.dumps({"entry": opinion.entry, "verdict": opinion.verdict})
+        head = b"Content-Type: application/json\r\n"
+        return Response(200, b"OK", head, body, len(body))
+
+    async def take(self, opinion: Opinion, may_speak: Callable[[StoredResponse], bool]) -> bool:
+        """Act on an opinion; False where there is no such entry, or none of the speaker's.
+
+        What is wrong goes, with all that was answered with it. The question told, or each that the
+        entry was given for where none is told, is never again given the answer to this question.
+        """
+        stored = await self._find(opinion.entry)
+        if stored is None or not may_speak(stored):
+            return False
+        if opinion.verdict is Verdict.WRONG:
+            self._take_back(stored.key, opinion.question)
+        self._on_opinion(opinion)
+        return True
+
+    def _take_back(self, key: bytes, question: str | None) -> None:
+        asked = {alias.asked for alias in self._aliases.pop_all(key)}
+        own = self.questions.digest(key) if self.questions else None
+        if self.questions and own is not None:
+            told = self.questions.digest(key, compared_text(question)) if question else None
+            if told is not None:
+                # A mask may have changed it: then all that the entry was given for are meant.
+                asked = {told} if told in asked else {told, *asked}
+            for digest in asked:
+                if digest != own:
+                    self._negatives.add(own, digest)
+        self._store.delete(key)
+
+    async def _find(self, entry: str) -> StoredResponse | None:
+        for number, stored in enumerate(self._store.scan()):
+            if number % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+            if stored.id == entry:
+                # It may have gone while others had their turn.
+                return stored if self._store.peek(stored.key) is stored else None
+        return None
+
+
+def read(body: object) -> Opinion:
+    """An opinion from the body of a request. Raises BadRequest that says what would be right."""
+    try:
+        said = orjson.loads(body) if isinstance(body, bytes) else None
+    except orjson.JSONDecodeError:
+        said = None
+    if not isinstance(said, dict):
+        raise BadRequest(f"Feedback is a POST of a JSON object: {_FORM}.")
+    entry, verdict, question = (said.get(name) for name in ("entry", "verdict", "question"))
+    if not isinstance(entry, str) or verdict not in tuple(Verdict):
+        raise BadRequest(f"entry or verdict is not as it should be: {_FORM}.")
+    if question is not None and not isinstance(question, str):
+        raise BadRequest(f"question must be text: {_FORM}.")
+    return Opinion(entry, Verdict(verdict), question)

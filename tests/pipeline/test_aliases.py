@@ -1,0 +1,70 @@
+"""Questions that were answered with what is stored for another one."""
+
+import pytest
+
+from proxy.core.cache.thread import Thread
+from proxy.pipeline import aliases
+from proxy.pipeline.aliases import Alias, Aliases
+
+
+def alias(target: bytes = b"T", answer: bytes = b"A") -> Alias:
+    return Alias(target, 0.9, b"D", answer)
+
+
+def test_what_was_put_is_got_until_it_is_popped() -> None:
+    known = Aliases()
+    assert known.get(b"k") is None
+    assert known.pop(b"k") is None
+    known.put(b"k", alias())
+    assert (known.get(b"k"), len(known)) == (alias(), 1)
+    known.put(b"k", alias(b"U"))
+    assert (known.pop(b"k"), len(known)) == (alias(b"U"), 0)
+    assert known.get(b"k") is None
+
+
+def test_the_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aliases, "MAX_ALIASES", 3)
+    known = Aliases()
+    for key in (b"1", b"2", b"3"):
+        known.put(key, alias())
+    known.use(b"1")
+    known.use(b"no such")
+    known.get(b"2")
+    known.thread(b"2")
+    known.put(b"4", alias())
+    known.put(b"3", alias(b"new"))
+    known.put(b"5", alias())
+    kept = [number for number in range(1, 6) if known.get(b"%d" % number) is not None]
+    assert kept == [3, 4, 5]
+    assert len(known) == 3
+
+
+def test_a_look_is_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aliases, "MAX_ALIASES", 2)
+    known = Aliases()
+    for key in (b"1", b"2"):
+        known.put(key, alias())
+    known.get(b"1")
+    known.use(b"1")
+    known.get(b"2")
+    known.put(b"3", alias())
+    assert known.get(b"1") is not None
+    assert known.get(b"2") is None
+
+
+def test_all_of_one_entry_are_popped_at_once() -> None:
+    known = Aliases()
+    for key, target in ((b"1", b"T"), (b"2", b"U"), (b"3", b"T")):
+        known.put(key, Alias(target, 0.9, b"D" + key, b""))
+    assert [each.asked for each in known.pop_all(b"T")] == [b"D1", b"D3"]
+    assert (len(known), known.pop_all(b"T")) == (1, [])
+    assert known.get(b"2") is not None
+
+
+def test_a_conversation_goes_on_only_from_an_answer_of_text() -> None:
+    known = Aliases()
+    known.put(b"1", alias(b"T", b"A"))
+    known.put(b"2", alias(b"T", b""))
+    assert known.thread(b"1") == Thread(b"T", b"A")
+    assert known.thread(b"2") is None
+    assert known.thread(b"3") is None
