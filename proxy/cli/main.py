@@ -16,6 +16,7 @@ COMMANDS = {
     "models": "Prepare, fetch and check the models that compare by meaning.",
     "schema": "Print the JSON schema of the configuration.",
     "serve": "Run the proxy.",
+    "train": "Make the verifier from labelled pairs.",
     "top": "Show the answers that are given most.",
 }
 

@@ -1,5 +1,6 @@
 """`reprise train`: make the verifier from labelled pairs."""
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -168,21 +169,18 @@ def _group(text: str) -> Group | None:
 
 
 def _vectors(encoder: OnnxEncoder, texts: set[str], group: Group) -> dict[str, Vectors]:
-    found: dict[str, Vectors] = {}
+    tokens: dict[str, Sequence[int]] = {}
     # Texts of like length together: less padding.
-    ordered = sorted(texts, key=lambda text: (len(text), text))
-    starts = range(0, len(ordered), _BATCH)
+    for text in sorted(texts, key=lambda text: (len(text), text)):
+        with contextlib.suppress(NotCompared):
+            tokens[text] = encoder.tokenize(text).ids
+    found: dict[str, Vectors] = {}
+    known = list(tokens)
     progress = Console(stderr=True)
     told = f"encoding with {group.encoder}"
-    for start in track(starts, told, console=progress, transient=True):
-        tokens = {}
-        for text in ordered[start : start + _BATCH]:
-            try:
-                tokens[text] = encoder.tokenize(text).ids
-            except NotCompared:
-                continue
-        if tokens:
-            found.update(zip(tokens, encoder.forward(list(tokens.values())), strict=True))
+    for start in track(range(0, len(known), _BATCH), told, console=progress, transient=True):
+        batch = known[start : start + _BATCH]
+        found.update(zip(batch, encoder.forward([tokens[text] for text in batch]), strict=True))
     return found
 
 

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from proxy.core.cache.value import entry_id
 from tests.bench.generator import Generator
 from tests.bench.load import Order
 from tests.bench.processes import Processes, await_metric, settled_resident_bytes
 from tests.bench.systems import OURS, OURS_EXACT, ready_ours, start_ours, start_upstream
 from tests.bench.work import CHAT_ANSWER
 
-STORED_HEAD = b"content-type: application/json\r\n"
-"""What the scripted upstream sends of the fields that are stored with an answer."""
+STORED_HEAD = (
+    b"content-type: application/json\r\nx-cache-entry: %b\r\n" % entry_id(bytes(32), 2e9).encode()
+)
+"""What is stored with an answer: of the scripted upstream's fields, and the entry's name."""
 
 _WARM_ENTRIES = 5000
 _CONNECTIONS = 8

@@ -242,7 +242,7 @@ class LoadConnection(asyncio.Protocol):
 
 
 async def perform(order: Order, number: int) -> tuple[Measured, int]:
-    """Carry out one order; requests that vary are numbered from behind `number` on."""
+    """Carry out one order; the first request that varies gets the number after `number`."""
     loop = asyncio.get_running_loop()
     work = worded(order.texts) if order.texts else WORKS[order.work]
     if order.first is not None:

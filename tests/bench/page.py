@@ -108,8 +108,9 @@ _REPEAT = """\
 ```
 apt-get install --no-install-recommends nginx-light   # optional; its service need not run
 make bench                                            # writes this page and docs/bench.json
-python -m tests.bench --quick                         # a look in half a minute; writes nothing
-python -m tests.bench --only hit_json --rounds 5      # one piece of work
+python -m tests.bench --quick                         # a look in a minute; writes nothing
+python -m tests.bench --only hit_json --rounds 9      # one piece of work
+python -m tests.bench --only semantic crowd           # what is found by meaning
 ```
 """
 

@@ -122,7 +122,10 @@ class _Collected:
 
     def medians(self) -> dict[str, float]:
         """Over the rounds."""
-        return {name: round(median(values), 3) for name, values in self._values.items()}
+        return {
+            name: round(median(values), 3 if name == RATIO else 1)
+            for name, values in self._values.items()
+        }
 
 
 class _Stage:

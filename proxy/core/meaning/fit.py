@@ -56,16 +56,16 @@ def fit(x: Vector, y: Vector, weight: Vector, penalty: Vector) -> Fitted:
     design = np.hstack([(x - mean) / scale, np.ones((len(x), 1))])
     penalty = np.append(penalty, _CLOSE_ENOUGH)
     found = np.zeros(design.shape[1])
-    for _ in range(_STEPS):
+    moved, left = np.inf, _STEPS
+    while moved > _CLOSE_ENOUGH and left:
         p = _sigmoid(design @ found)
         gradient = design.T @ (weight * (p - y)) + penalty * found
         curvature = (design * (weight * p * (1 - p))[:, None]).T @ design + np.diag(penalty)
         step = np.linalg.solve(curvature, gradient)
+        moved = np.abs(step).max()
         # Newton may leap where the classes are nearly apart.
-        step *= min(1.0, 5.0 / (np.abs(step).max() + _CLOSE_ENOUGH))
-        found = found - step
-        if np.abs(step).max() < _CLOSE_ENOUGH:
-            break
+        found = found - step * min(1.0, 5.0 / (moved + _CLOSE_ENOUGH))
+        left -= 1
     weights = found[:-1] / scale
     return Fitted(float(found[-1] - weights @ mean), weights)
 

@@ -23,7 +23,7 @@ from proxy.core.meaning.gate import Guard
 from proxy.core.meaning.text import Pair, Text
 from proxy.core.meaning.verifier import Group, Weights
 
-RATES = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
+RATES = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.02, 0.03, 0.05, 0.1)
 """The error rates for which a threshold is kept."""
 TRAPS_PER_WANTED = 1 / 7
 """The mix that an error rate speaks of: one near miss for seven questions that fit."""

@@ -87,6 +87,7 @@ def _with(value: object, *path: str) -> Callable[[dict[str, Any]], None]:
         (_without("groups", "0", "bias"), "damaged: 'bias'"),
         (_with([1.0], "groups", "0", "weights"), "damaged: 1 weights"),
         (_with("much", "groups", "0", "bias"), "damaged: could not convert"),
+        (_with("nan", "groups", "0", "bias"), "damaged: a number in it is not finite"),
         (_with(None, "groups", "0", "floor"), "damaged"),
         (_with([[0.01, 0.8], [0.02, 0.9]], "groups", "0", "thresholds"), "larger error rate"),
         (_with([[0.02, 0.8], [0.01, 0.7]], "groups", "0", "thresholds"), "larger error rate"),
