@@ -157,7 +157,8 @@ def trace(file: Path, path: Path | None, as_json: bool) -> None:
         "wrong": wrong.total(),
         "wrong_rate": _share(wrong.total(), hits.total()),
         "by_level": {
-            str(level): {"hits": count, "wrong": wrong[level]} for level, count in sorted(hits.items())
+            str(level): {"hits": count, "wrong": wrong[level]}
+            for level, count in sorted(hits.items())
         },
         **_settings(config),
     }

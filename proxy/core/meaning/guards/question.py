@@ -1,10 +1,20 @@
-"""Kind of question: how, why, when, where, who, how many, how much, how long, which difference."""
+"""Kind of question: how, why, when, where, who, how many, how much, how long, which difference.
 
+English is read by how its questions begin: `Why did X` is not `Did X`, whatever follows. There both
+have to say the same otherwise. Chinese asks by words that stand anywhere.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
 from functools import cache
+from typing import NamedTuple
 
+from proxy.core.meaning.difference import content, difference
+from proxy.core.meaning.language import Language, language_of
 from proxy.core.meaning.lexicon import groups
 from proxy.core.meaning.phrases import Phrases, surface
-from proxy.core.meaning.text import Objection, Pair, Text
+from proxy.core.meaning.text import Kind, Objection, Pair, Text
+from proxy.core.meaning.units import Unit
 
 NAME = "question"
 
@@ -22,15 +32,79 @@ _PAIRS = (
 _SAFE = frozenset(frozenset(pair) for pair in _PAIRS)
 """Kinds that one answer may serve."""
 
+_MUCH = ("many", "money", "duration", "often", "distance", "size", "weight", "age", "speed")
+_SO = ("whether", "can", "will", "should", "must")
+_APART = frozenset(
+    frozenset((kind, other))
+    for kind, others in (
+        ("why", ("how", "way", "when", "where", "who", *_SO, *_MUCH)),
+        ("when", ("how", "way", "where", "who", "whether", "can", "should", "many", "money")),
+        ("who", ("how", "way", "where", *_SO, *_MUCH)),
+        ("how", ("whether", "will", "should")),
+        ("way", ("should", "must")),
+        ("result", _SO),
+        ("define", ("examples", "whether", "why")),
+        *((kind, (*_MUCH, "where", "way")) for kind in _MUCH),
+    )
+    for other in others
+    if other != kind
+)
+"""Kinds of English questions that no answer serves both of, where the rest says the same.
+
+Which pairs are here was measured: people who ask `can I` are content to be told how.
+"""
+_LEAST_SHARE = 0.85
+"""So much of what is asked about is in both texts; how it is asked about does not count."""
+_LONGEST_DEFINED = 2
+"""Content units of what a definition is asked of."""
+_AUXILIARIES = frozenset(
+    "is are was were am do does did can could will would should shall may might must has have had"
+    " i to you we one they he she it the a".split()
+)
+_ENDS = frozenset("?!.;")
+_BREAKS = frozenset(",:-")
+
+
+class Opener(NamedTuple):
+    """How a question within a text begins."""
+
+    kind: str
+    """way, how, why, when, where, who, what, which, whether, ..., as `asking_en.txt` names them."""
+    start: int
+    end: int
+    """The words that ask, in `Text.plain`."""
+
+
+class Agreement(Enum):
+    """How the openers of two texts go together."""
+
+    SAME = "same"
+    """They share a kind of question."""
+    DIFFERENT = "different"
+    UNCLEAR = "unclear"
+    """One of them has no opener that is known."""
+
 
 def compare(pair: Pair) -> Objection | None:
-    """Object where both texts ask, and none of their kinds of question is the same."""
-    stored, asked = pair.stored.fact(kinds), pair.asked.fact(kinds)
-    if not stored or not asked or not stored.keys().isdisjoint(asked):
-        return None
-    if any(frozenset((one, other)) in _SAFE for one in stored for other in asked):
-        return None
-    return Objection(NAME, next(iter(stored.values())), next(iter(asked.values())))
+    """Object where both texts ask, and what they ask for has no answer in common."""
+    if all(language_of(text) is Language.ZH for text in (pair.stored, pair.asked)):
+        return _kinds_apart(pair)
+    return _openers_apart(pair)
+
+
+def agreement(pair: Pair) -> Agreement:
+    """How the openers go together, whatever else the texts say."""
+    stored, asked = (
+        {opener.kind for opener in openers(text)} for text in (pair.stored, pair.asked)
+    )
+    if not stored or not asked:
+        return Agreement.UNCLEAR
+    return Agreement.DIFFERENT if stored.isdisjoint(asked) else Agreement.SAME
+
+
+def openers(text: Text) -> tuple[Opener, ...]:
+    """How the English questions in a text begin, in order, one for each kind; read once."""
+    return text.fact(_openers)
 
 
 def kinds(text: Text) -> dict[str, str]:
@@ -42,6 +116,132 @@ def kinds(text: Text) -> dict[str, str]:
     return found
 
 
+def _kinds_apart(pair: Pair) -> Objection | None:
+    stored, asked = pair.stored.fact(kinds), pair.asked.fact(kinds)
+    if not stored or not asked or not stored.keys().isdisjoint(asked):
+        return None
+    if any(frozenset((one, other)) in _SAFE for one in stored for other in asked):
+        return None
+    return Objection(NAME, next(iter(stored.values())), next(iter(asked.values())))
+
+
+def _openers_apart(pair: Pair) -> Objection | None:
+    if agreement(pair) is not Agreement.DIFFERENT:
+        return None
+    stored, asked = openers(pair.stored), openers(pair.asked)
+    clear = next(
+        ((one, other) for one in stored for other in asked if _is_clear(one, other, pair)), None
+    )
+    if clear is None or not _is_rest_equal(pair):
+        return None
+    one, other = clear
+    return Objection(
+        NAME, pair.stored.plain[one.start : one.end], pair.asked.plain[other.start : other.end]
+    )
+
+
+def _is_clear(one: Opener, other: Opener, pair: Pair) -> bool:
+    """Whether two kinds exclude each other, and neither text has the other's word elsewhere."""
+    if frozenset((one.kind, other.kind)) not in _APART:
+        return False
+    return other.kind not in pair.stored.norms and one.kind not in pair.asked.norms
+
+
+def _is_rest_equal(pair: Pair) -> bool:
+    """Whether the texts say the same but for the words that ask."""
+    apart = difference(pair)
+    kept = len(content(apart.stored)) + len(content(apart.asked))
+    if not kept:
+        return not apart.edits
+    rest = _outside(apart.stored_only, pair.stored) + _outside(apart.asked_only, pair.asked)
+    return 1 - rest / kept >= _LEAST_SHARE
+
+
+def _outside(those: tuple[Unit, ...], text: Text) -> int:
+    asking = openers(text)
+    return sum(
+        all(not opener.start <= unit.start < opener.end for opener in asking) for unit in those
+    )
+
+
 @cache
 def _asking() -> Phrases:
     return Phrases(groups(__package__, "kinds_en.txt") + groups(__package__, "kinds_zh.txt"))
+
+
+@cache
+def _opening() -> Phrases:
+    return Phrases(groups(__package__, "asking_en.txt"))
+
+
+@cache
+def _polite() -> Phrases:
+    return Phrases(groups(__package__, "polite_en.txt"))
+
+
+def _openers(text: Text) -> tuple[Opener, ...]:
+    found: dict[str, Opener] = {}
+    for first, end in _sentences(text):
+        opener = _opener(text, first, end)
+        if opener is not None:
+            found.setdefault(opener.kind, opener)
+    return tuple(found.values())
+
+
+def _sentences(text: Text) -> Iterator[tuple[int, int]]:
+    first = 0
+    for place, token in enumerate(text.tokens):
+        if token.norm in _ENDS:
+            if place > first:
+                yield first, place
+            first = place + 1
+    if first < len(text.tokens):
+        yield first, len(text.tokens)
+
+
+def _opener(text: Text, first: int, end: int) -> Opener | None:
+    """What a sentence begins with, or else what follows a comma or colon in it."""
+    found = _opener_at(text, first, end)
+    place = first
+    while found is None and place < end:
+        if text.tokens[place].norm in _BREAKS:
+            found = _opener_at(text, place + 1, end)
+        place += 1
+    return found
+
+
+def _opener_at(text: Text, place: int, end: int) -> Opener | None:
+    tokens = text.tokens
+    while place < end:
+        if tokens[place].kind is Kind.SIGN:
+            place += 1
+            continue
+        read_over, hit = _polite().at(tokens, place), _opening().at(tokens, place)
+        if hit is not None and (read_over is None or hit.end >= read_over.end):
+            kind = hit.key.removeprefix("ask:")
+            if kind == "how" and hit.end < end and tokens[hit.end].norm not in _AUXILIARIES:
+                kind = "degree"
+            elif kind == "what" and hit.end < end and _is_definition(text, hit.end, end):
+                kind = "define"
+            return Opener(kind, tokens[place].start, tokens[hit.end - 1].end)
+        if read_over is None:
+            return None
+        place = read_over.end
+    return None
+
+
+def _is_definition(text: Text, place: int, end: int) -> bool:
+    """Whether `what is` stands before a thing and nothing else."""
+    tokens = text.tokens[place:end]
+    if tokens[0].norm in _COPULAS:
+        tokens = tokens[1:]
+    if tokens and tokens[0].norm in _ARTICLES:
+        tokens = tokens[1:]
+    return 0 < len(tokens) <= _LONGEST_DEFINED and all(
+        token.kind is Kind.WORD and token.norm not in _NO_THINGS for token in tokens
+    )
+
+
+_COPULAS = frozenset({"is", "are", "was", "were"})
+_ARTICLES = frozenset({"a", "an"})
+_NO_THINGS = frozenset({"the", "some", "your", "my", "best", "this", "that", "it", "you", "i"})
