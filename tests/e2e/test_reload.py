@@ -28,7 +28,8 @@ BAD = {
 
 
 def settings(upstream: ScriptedUpstream, more: str = "") -> str:
-    return f"upstream: {upstream.url}\nadmin: {{token: {TOKEN}}}\n{more}\n"
+    own = f"upstream: {upstream.url}\nadmin: {{token: {TOKEN}}}\nsemantic: {{enabled: false}}"
+    return f"{own}\n{more}\n"
 
 
 @asynccontextmanager
@@ -91,7 +92,8 @@ async def test_bad_files_change_nothing_and_a_good_one_is_taken_over_under_load(
             assert told["problems"]
             assert await metric(process, "reprise_config_last_reload_successful") == 0
         write(file, settings(upstream, "policy: {epoch: two}"))
-        assert (await reload(process))[1]["applied"] is True
+        _, told = await reload(process)
+        assert told["applied"] or told["unchanged"]  # who watches the file may have been faster
         assert await metric(process, "reprise_config_last_reload_successful") == 1
         stop.set()
     assert len(statuses) > 50
@@ -144,10 +146,12 @@ async def test_a_reload_keeps_entries_and_lets_running_streams_end(
             await client.head()
             for more in ("log: {level: debug}", "ttl: {exact: 2h}"):
                 write(file, settings(upstream, more))
-                assert (await reload(process))[1]["applied"] is True
+                _, told = await reload(process)
+        assert told["applied"] or told["unchanged"]  # who watches the file may have been faster
                 assert (await ask(process.url, question("kept"))).is_hit
             write(file, settings(other))
-            assert (await reload(process))[1]["applied"] is True
+            _, told = await reload(process)
+        assert told["applied"] or told["unchanged"]  # who watches the file may have been faster
             other.will(json_reply(chat_answer("from the other")))
             assert (await ask(process.url, question("kept"))).text == "from the other"
             gate.set()
@@ -166,7 +170,9 @@ async def test_what_needs_a_restart_is_told_and_left_as_it_is(
     async with running(serve, file) as process:
         write(file, settings(upstream).replace(TOKEN, "other") + "limits: {max_connections: 3}\n")
         status, told = await reload(process)
-        assert (status, told["applied"]) == (200, True)
+        assert status == 200
+        if told["unchanged"]:  # who watches the file was faster
+            told = await process.logged("configuration applied")
         assert told["restart_required"] == ["admin.token", "limits.max_connections"]
         assert (await reload(process))[0] == 200
         assert (await ask(process.url)).status == 200
