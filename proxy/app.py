@@ -25,6 +25,7 @@ from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
+from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
@@ -235,6 +236,8 @@ class App:
         self.log.set_level(dynamic.log_level)
         self._tally.keeps_prompts = dynamic.keep_prompts
         self._handler.limits = _limits(config)
+        if _semantic_rules(config) != _semantic_rules(self.reloader.current):
+            self._aliases.clear()  # they were judged by other rules
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
@@ -314,6 +317,7 @@ class App:
             self._has_loaded = True
 
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
+        self._aliases.follow(plan.key.followed, stored.key)
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
@@ -322,7 +326,6 @@ class App:
             self._level.meaning.forget(key)
 
     def _heard(self, opinion: Opinion) -> None:
-        self._handler.pipeline.forget_plans()
         self.metrics.opinion(opinion.verdict)
         told = {"entry": opinion.entry, "verdict": opinion.verdict}
         self.log.emit("info", "feedback", told)
@@ -418,6 +421,13 @@ class App:
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
+
+
+def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:
+    dynamic = config.dynamic
+    return tuple(
+        policy.semantic for policy in (dynamic.policy, *(r.policy for r in dynamic.routes))
+    )
 
 
 def _limits(config: Config) -> Limits:

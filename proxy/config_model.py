@@ -41,9 +41,12 @@ NOW_WORDS = (
     *("today", "tonight", "tomorrow", "yesterday", "now", "nowadays", "currently", "recently"),
     *("latest", "newest", "recent", "so far", "up to date", "at the moment", "this morning"),
     *("this afternoon", "this evening", "this weekend", "this week", "this month", "this year"),
-    *("今天", "今日", "今晚", "今早", "明天", "昨天", "前天", "后天"),
-    *("现在", "目前", "当前", "如今", "此刻", "刚刚", "刚才", "实时", "最新"),
-    *("最近", "近期", "本周", "这周", "本月", "这个月", "今年"),
+    *("last night", "last week", "last month", "next week", "next month", "news"),
+    *("what time is it", "what day is it", "what is the time", "what's the time"),
+    *("今天", "今日", "今晚", "今早", "明天", "昨天", "昨晚", "前天", "后天"),
+    *("现在", "目前", "当前", "如今", "此刻", "刚刚", "刚才", "实时", "最新", "现任"),
+    *("最近", "近期", "本周", "这周", "上周", "下周", "本月", "这个月", "上个月", "下个月", "今年"),
+    *("几点了", "新闻", "現在", "當前", "剛剛", "剛才", "實時", "本週", "這週", "這周", "這個月"),
 )
 """Words by which a question asks about the time when it is asked: its answer does not keep."""
 

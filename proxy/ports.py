@@ -55,6 +55,9 @@ class Semantic(Protocol):
     def remaining(self, key: bytes, plan: Lookup, now: float) -> float:
         """Seconds for which an entry may still be found for a plan; not positive if it may not."""
 
+    def is_wrong(self, target: bytes, asked: bytes) -> bool:
+        """Whether somebody said that this entry does not serve a question, told by its digest."""
+
 
 class UpstreamRequest(NamedTuple):
     """A request on its way to an upstream."""

@@ -20,7 +20,7 @@ from proxy.core.cache.key import (
 from proxy.core.cache.thread import NO_THREADS, Threads
 from proxy.core.exchange import Fwd
 from proxy.core.head import Head, caller_digest, read_head
-from proxy.core.meaning.comparable import compared_text, form_refusal, plain_text
+from proxy.core.meaning.comparable import compared_text, form_refusal, length_refusal, plain_text
 from proxy.core.meaning.uncompared import Uncompared
 from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Policy, Pool, Rules, ScopeKind
@@ -241,13 +241,15 @@ def _lookup(
         settings={name: body[name] for name in body if name not in left_out},
         question=question,
         masks=policy.masks,
-        threads=threads,
+        threads=threads if policy.semantic.enabled else NO_THREADS,
+        least=max(policy.semantic.min_similarity, head.wishes.threshold),
     )
     uncompared = form_refusal(body, question, policy.semantic)
     text = ""
     if uncompared is None:
         text = compared_text(str(mask(plain_text(question.last), policy.masks)))
-        uncompared = None if text else Uncompared.EMPTY
+        uncompared = length_refusal(text)
+        text = "" if uncompared else text
     stream_options = canonical(dict(question.stream_options)) if question.stream_options else b""
     answer = key.exact + head.caller + head.coding
     return Lookup(

@@ -1,6 +1,7 @@
 """Questions that were answered with what is stored for another one (design 4 and 5)."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from proxy.core.cache.thread import Thread
@@ -25,6 +26,9 @@ class Aliases:
 
     def __init__(self) -> None:
         self._aliases: OrderedDict[bytes, Alias] = OrderedDict()
+        self._followers: dict[bytes, set[bytes]] = {}
+        self.losses = 0
+        """Counts aliases that are no more: what was planned with them is to be planned anew."""
 
     def __len__(self) -> int:
         return len(self._aliases)
@@ -38,23 +42,47 @@ class Aliases:
         if key in self._aliases:
             self._aliases.move_to_end(key)
 
-    def thread(self, key: bytes) -> Thread | None:
+    def thread(self, key: bytes, least: float) -> Thread | None:
         """What the question was answered with, for the conversation that follows."""
-        alias = self.get(key)
-        return Thread(alias.target, alias.answer) if alias is not None and alias.answer else None
+        alias = self._aliases.get(key)
+        if alias is None or not alias.answer or alias.similarity < least:
+            return None
+        return Thread(alias.target, alias.answer)
+
+    def follow(self, keys: Iterable[bytes], stored: bytes) -> None:
+        """Take note that an entry was stored in a conversation that goes on from these."""
+        for key in keys:
+            if key in self._aliases:
+                self._followers.setdefault(key, set()).add(stored)
 
     def put(self, key: bytes, alias: Alias) -> None:
         """Take note of an answer given."""
         self._aliases[key] = alias
         self._aliases.move_to_end(key)
         if len(self._aliases) > MAX_ALIASES:
-            self._aliases.popitem(last=False)
+            oldest, _ = self._aliases.popitem(last=False)
+            self._followers.pop(oldest, None)
 
     def pop(self, key: bytes) -> Alias | None:
         """Forget a question; what it was an alias of."""
-        return self._aliases.pop(key, None)
+        alias = self._aliases.pop(key, None)
+        if alias is not None:
+            self._followers.pop(key, None)
+            self.losses += 1
+        return alias
 
-    def pop_all(self, target: bytes) -> list[Alias]:
-        """Forget all that were answered with one entry."""
+    def pop_all(self, target: bytes) -> tuple[list[Alias], set[bytes]]:
+        """Forget all that were answered with one entry.
+
+        Tells them, and the keys of what was stored in conversations that went on from them.
+        """
         keys = [key for key, alias in self._aliases.items() if alias.target == target]
-        return [self._aliases.pop(key) for key in keys]
+        followers = set[bytes]().union(*(self._followers.get(key, ()) for key in keys))
+        found = [self.pop(key) for key in keys]
+        return [alias for alias in found if alias is not None], followers
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._aliases.clear()
+        self._followers.clear()
+        self.losses += 1

@@ -83,6 +83,7 @@ class Feedback:
 
         What is wrong goes, with all that was answered with it. The question told, or each that the
         entry was given for where none is told, is never again given the answer to this question.
+        So does what was stored in conversations that went on from there.
         """
         stored = await self._find(opinion.entry)
         if stored is None or not may_speak(stored):
@@ -93,7 +94,8 @@ class Feedback:
         return True
 
     def _take_back(self, key: bytes, question: str | None) -> None:
-        asked = {alias.asked for alias in self._aliases.pop_all(key)}
+        aliases, followers = self._aliases.pop_all(key)
+        asked = {alias.asked for alias in aliases}
         own = self.questions.digest(key) if self.questions else None
         if self.questions and own is not None:
             told = self.questions.digest(key, compared_text(question)) if question else None
@@ -103,7 +105,8 @@ class Feedback:
             for digest in asked:
                 if digest != own:
                     self._negatives.add(own, digest)
-        self._store.delete(key)
+        for wrong in (key, *followers):
+            self._store.delete(wrong)
 
     async def _find(self, entry: str) -> StoredResponse | None:
         for number, stored in enumerate(self._store.scan()):

@@ -43,6 +43,11 @@ def _alias(
     left = semantic.remaining(alias.target, plan, now)
     least = max(rules.min_similarity, plan.directives.threshold)
     stored = store.get(alias.target)
-    if stored is None or left <= 0 or alias.similarity < least:
+    if (
+        stored is None
+        or left <= 0
+        or alias.similarity < least
+        or semantic.is_wrong(alias.target, alias.asked)
+    ):
         return None
     return Hit(stored, Level.ALIAS, alias.similarity, left)

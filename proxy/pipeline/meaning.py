@@ -29,6 +29,7 @@ from proxy.core.policy import SemanticRules
 from proxy.core.wire import sse
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.aliases import Alias, Aliases
+from proxy.pipeline.known import KnownEntries, Partition
 from proxy.pipeline.replay import THREAD_ABOVE_BYTES
 from proxy.ports import Clock, Encoder, Store, Vector, VectorIndex
 from proxy.tasks import Tasks
@@ -57,29 +58,6 @@ class Space:
     """The model's, as the verifier knows it."""
     encoder: Encoder
     index: VectorIndex
-
-
-class Partition:
-    """What the entries that are compared with each other share; one object for all of them."""
-
-    __slots__ = ("count", "history", "scope", "settings")
-
-    def __init__(self, plan: Lookup) -> None:
-        self.history = plan.key.history
-        self.scope = plan.key.scope
-        self.settings = plan.key.settings
-        self.count = 0
-        """Its entries."""
-
-
-class Known(NamedTuple):
-    """What is kept of the question of an entry that can be found by meaning."""
-
-    text: str
-    partition: Partition
-    space: Space
-    until: float
-    """Wall time in seconds until which it is found."""
 
 
 class Explanation(NamedTuple):
@@ -117,8 +95,7 @@ class Meaning:
         self._negatives = negatives
         self._clock = clock
         self._tasks = tasks
-        self._known: dict[bytes, Known] = {}
-        self._partitions: dict[bytes, Partition] = {}
+        self._known = KnownEntries()
         self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
         self._texts: OrderedDict[bytes, Text] = OrderedDict()
         self._searching: dict[bytes, asyncio.Future[None]] = {}
@@ -205,13 +182,17 @@ class Meaning:
         too_old = directives.max_age is not None and age(stored, now) > directives.max_age
         return 0.0 if too_old or left < (directives.min_fresh or 0.0) else left
 
+    def is_wrong(self, target: bytes, asked: bytes) -> bool:
+        """Whether somebody said that this entry does not serve a question, told by its digest."""
+        own = self.digest(target)
+        return own is not None and self._negatives.has(own, asked)
+
     def learn(self, plan: Lookup, stored: StoredResponse) -> None:
         """Take in an entry that was stored just now; its vector may come later."""
         self._replace_alias(plan)
-        known = self._known.get(stored.key)
         until = stored.created + _lifetime(plan, stored)
-        if known is not None:
-            self._known[stored.key] = known._replace(until=until)
+        if stored.key in self._known:
+            self._known.prolong(stored.key, until)
             return
         try:
             _, space = self._asked(plan)
@@ -226,14 +207,10 @@ class Meaning:
 
     def forget(self, key: bytes) -> None:
         """An entry is gone from the store: from now on it is not found."""
-        known = self._known.pop(key, None)
-        if known is None:
-            return
-        known.space.index.discard(key)
-        self._texts.pop(key, None)
-        known.partition.count -= 1
-        if not known.partition.count:
-            self._partitions.pop(known.partition.history, None)
+        known = self._known.pop(key)
+        if known is not None:
+            known.partition.index.discard(key)
+            self._texts.pop(key, None)
 
     def digest(self, key: bytes, text: str | None = None) -> bytes | None:
         """The digest of an entry's question, or of a text asked by whoever may have the entry."""
@@ -263,10 +240,10 @@ class Meaning:
             max_error_rate=rules.max_error_rate,
         )
         elsewhere = [
-            (near.key, near.similarity, self._first_difference(plan, near.key))
+            (near.key, near.similarity, _first_difference(plan, known.partition))
             for near in await space.index.search_all(vector, 2 * NEIGHBOURS)
-            if near.key in self._known
-            and self._known[near.key].partition.history != plan.key.history
+            if (known := self._known.get(near.key)) is not None
+            and known.partition.history != plan.key.history
         ]
         return Explanation(space.name, "", findings, tuple(elsewhere))
 
@@ -384,11 +361,8 @@ class Meaning:
             self._store.delete(alias.target)
 
     def _add(self, plan: Lookup, space: Space, vector: Vector, until: float) -> None:
-        partition = self._partitions.setdefault(plan.key.history, Partition(plan))
-        partition.count += 1
-        key = plan.key.exact
-        self._known[key] = Known(plan.text, partition, space, until)
-        space.index.add(partition.history, key, vector)
+        self._known.add(plan.key, plan.text, space.index, until)
+        space.index.add(plan.key.history, plan.key.exact, vector)
 
     async def _learn_later(
         self, plan: Lookup, stored: StoredResponse, space: Space, until: float
@@ -402,12 +376,6 @@ class Meaning:
         if stored.key not in self._known and self._store.peek(stored.key) is stored:
             self._add(plan, space, vector, until)
 
-    def _first_difference(self, plan: Lookup, key: bytes) -> str:
-        partition = self._known[key].partition
-        if partition.scope != plan.key.scope:
-            return "scope"
-        return "settings" if partition.settings != plan.key.settings else "history"
-
 
 async def _patiently(encoder: Encoder, text: str) -> Vector:
     """The vector of a text, even of one that made the encoder load."""
@@ -419,6 +387,12 @@ async def _patiently(encoder: Encoder, text: str) -> Vector:
                 raise
         await asyncio.sleep(_LOADING_SECONDS)
     raise NotCompared(Uncompared.LOADING)
+
+
+def _first_difference(plan: Lookup, partition: Partition) -> str:
+    if partition.scope != plan.key.scope:
+        return "scope"
+    return "settings" if partition.settings != plan.key.settings else "history"
 
 
 def _lifetime(plan: Lookup, stored: StoredResponse) -> float:

@@ -92,6 +92,7 @@ class Pipeline:
                 if policy.scope is ScopeKind.HEADER
             }
         )
+        self._losses = aliases.losses
         self._memo: dict[bytes, Lookup] = {}
         self._older_memo: dict[bytes, Lookup] = {}
         self._heads: dict[bytes, Head] = {}
@@ -142,11 +143,6 @@ class Pipeline:
             response = response._replace(head=response.head + told)
         return response
 
-    def forget_plans(self) -> None:
-        """Plan anew even what was asked before: a conversation that it went on from is no more."""
-        self._memo.clear()
-        self._older_memo.clear()
-
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
 
@@ -162,6 +158,9 @@ class Pipeline:
         return wire
 
     def _lookup(self, plan: Lookup) -> Outcome:
+        alias = self._aliases.get(plan.key.exact)
+        if alias is not None:
+            self._recorder.settle(alias.target)  # it may have been asked for anew
         return lookup(
             plan,
             self._store,
@@ -212,6 +211,11 @@ class Pipeline:
                 parts += field
         # Field names and values hold no NUL, so that the body cannot be taken for one.
         fingerprint = hashlib.sha256(b"\x00".join((*parts, b"", body))).digest()
+        if self._aliases.losses != self._losses:
+            # A conversation that a plan went on from may be no more.
+            self._losses = self._aliases.losses
+            self._memo.clear()
+            self._older_memo.clear()
         known = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
         if known is not None:
             return known, fingerprint
@@ -273,7 +277,7 @@ class Pipeline:
             or miss.reason is MissReason.REQUEST
             or miss.reason is MissReason.CREDENTIAL
         )
-        if may_join and await self._fetcher.wait_for_record(plan):
+        if may_join and (await self._fetcher.wait_for_record(plan) or self._has_come(plan, miss)):
             return await self.handle(request, exchange)
         try:
             response = await self._fetcher.fetch(request, plan, exchange, may_join=may_join)
@@ -288,6 +292,10 @@ class Pipeline:
                 await response.body.aclose()
             return instead
         return response
+
+    def _has_come(self, plan: Lookup, miss: Miss) -> bool:
+        # While it waited, the answer to a call in the other shape may have been stored.
+        return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
 
     def _refresh(self, request: Request, plan: Lookup) -> None:
         background = Exchange(

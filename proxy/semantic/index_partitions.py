@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from itertools import count
 from operator import attrgetter
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from proxy.ports import Neighbour, Vector
 from proxy.semantic.index_file import encode_cell
 from proxy.semantic.index_partition import Partition
+from proxy.semantic.index_places import Places
 from proxy.semantic.index_rows import Matrix
 
 _RECORD_ENTRIES = 64
@@ -24,11 +26,12 @@ class Partitions:
         self._scan_below = scan_below
         self._on_large = on_large
         self._partitions: dict[bytes, Partition] = {}
-        self._homes: dict[bytes, Partition] = {}
-        self._places: dict[bytes, int] = {}
+        self._numbers = count()
+        self._numbered: dict[int, Partition] = {}
+        self._places = Places()
         self._busy: dict[Partition, None] = {}
         """Those that have work; the one whose turn it is comes first."""
-        self._unsaved: dict[bytes, Partition] = {}
+        self._unsaved: dict[bytes, None] = {}
         """What a snapshot has yet to take; nothing of it has changed since the snapshot began."""
         self._taken: list[bytes] = []
 
@@ -41,28 +44,28 @@ class Partitions:
         """Take in entries of which none is here."""
         home = self._partitions.get(partition)
         if home is None:
-            home = Partition(partition, self._places, scan_below=self._scan_below)
-            self._partitions[partition] = home
+            number = next(self._numbers)
+            home = Partition(partition, number, self._places, scan_below=self._scan_below)
+            self._partitions[partition] = self._numbered[number] = home
         was_large = home.is_large
         home.add(keys, vectors)
-        self._homes.update(dict.fromkeys(keys, home))
         if home.is_large and not was_large:
             self._on_large(len(home))
         self._note_work(home)
 
     def discard(self, key: bytes) -> None:
         """Forget an entry; unknown keys are fine."""
-        home = self._homes.get(key)
-        if home is not None:
+        if key in self._places:
+            number = self._places.partition(key)
+            home = self._numbered[number]
             if key in self._unsaved:
                 del self._unsaved[key]
                 self._take(home, [key])
-            del self._homes[key]
             home.discard(key)
             if len(home):
                 self._note_work(home)
             else:
-                del self._partitions[home.name]
+                del self._partitions[home.name], self._numbered[number]
                 self._busy.pop(home, None)
 
     def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
@@ -96,7 +99,7 @@ class Partitions:
 
     def begin_snapshot(self) -> int:
         """Begin to take what is here now, whatever changes later; tells how many entries."""
-        self._unsaved = self._homes.copy()
+        self._unsaved = dict.fromkeys(self._places.keys())
         self._taken = []
         return len(self._unsaved)
 
@@ -104,12 +107,12 @@ class Partitions:
         """The next records of the snapshot, `at_least` bytes if there are so many."""
         size = sum(map(len, self._taken))
         while size < at_least and self._unsaved:
-            homes: dict[Partition, list[bytes]] = {}
+            homes: dict[int, list[bytes]] = {}
             for _ in range(min(_RECORD_ENTRIES, len(self._unsaved))):
-                key, home = self._unsaved.popitem()
-                homes.setdefault(home, []).append(key)
-            for home, keys in homes.items():
-                self._take(home, keys)
+                key, _ = self._unsaved.popitem()
+                homes.setdefault(self._places.partition(key), []).append(key)
+            for number, keys in homes.items():
+                self._take(self._numbered[number], keys)
                 size += len(self._taken[-1])
         records = b"".join(self._taken)
         self._taken = []

@@ -67,6 +67,14 @@ class Rows:
             self._blocks[-1] = _with_room(block[:used], used)
         return moved if row < last else None
 
+    def exchange(self, one: int, other: int) -> None:
+        """Let two entries have each other's rows."""
+        keys = self.keys
+        keys[one], keys[other] = keys[other], keys[one]
+        mine = self._blocks[one // BLOCK_ROWS][one % BLOCK_ROWS]
+        yours = self._blocks[other // BLOCK_ROWS][other % BLOCK_ROWS]
+        mine[:], yours[:] = yours.copy(), mine.copy()
+
     def vectors(self, rows: Sequence[int]) -> Matrix:
         """Copies of some vectors, in the order asked for."""
         return np.stack([self._blocks[row // BLOCK_ROWS][row % BLOCK_ROWS] for row in rows])

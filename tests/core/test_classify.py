@@ -20,7 +20,16 @@ from proxy.core.classify import (
 from proxy.core.exchange import Fwd
 from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS, read_head
 from proxy.core.model import Request, Shape
-from proxy.core.policy import BypassRules, Match, Policy, Pool, Route, Rules, ScopeKind
+from proxy.core.policy import (
+    BypassRules,
+    Match,
+    Policy,
+    Pool,
+    Route,
+    Rules,
+    ScopeKind,
+    SemanticRules,
+)
 from proxy.core.wire.operation import JsonObject
 from tests.core.values import OPERATIONS, SECRET, question, request
 from tests.fakes.body import SilentBody
@@ -346,8 +355,9 @@ def test_a_client_may_read_what_it_could_be_served_on_some_route() -> None:
 
 def test_a_plan_follows_the_threads_of_its_conversation() -> None:
     class FakeThreads:
-        def thread(self, key: bytes) -> Thread | None:
-            return Thread(b"t" * 32, answer_digest("Hi.")) if key == first.key.exact else None
+        def thread(self, key: bytes, least: float) -> Thread | None:
+            known = key == first.key.exact and least <= 0.9
+            return Thread(b"t" * 32, answer_digest("Hi.")) if known else None
 
     first = lookup_of(request(question("Hello", temperature=0)))
     turns = [("Hello", "user"), ("Hi.", "assistant"), ("More", "user")]
@@ -362,3 +372,25 @@ def test_a_plan_follows_the_threads_of_its_conversation() -> None:
     assert led.key.scope == plain.key.scope
     assert led.key.settings == plain.key.settings
     assert led.key.history != plain.key.history
+    assert (led.key.followed, plain.key.followed) == ((first.key.exact,), ())
+
+
+def test_a_conversation_goes_on_only_from_what_would_be_served_now() -> None:
+    class FakeThreads:
+        def thread(self, key: bytes, least: float) -> Thread | None:
+            return Thread(b"t" * 32, answer_digest("Hi.")) if least <= 0.9 else None
+
+    turns = [("Hello", "user"), ("Hi.", "assistant"), ("More", "user")]
+    body = question(messages=[{"role": role, "content": text} for text, role in turns])
+
+    def led(policy: Policy, *fields: tuple[str, str]) -> bool:
+        rules = Rules(1, (POOL,), policy)
+        plan = classify(request(body, *fields), rules, OPERATIONS, SECRET, FakeThreads())
+        assert isinstance(plan, Lookup)
+        return bool(plan.key.followed)
+
+    assert led(DEFAULT)
+    assert led(DEFAULT, ("x-cache-threshold", "0.9"))
+    assert not led(DEFAULT, ("x-cache-threshold", "0.95"))
+    assert not led(replace(DEFAULT, semantic=SemanticRules(min_similarity=0.95)))
+    assert not led(replace(DEFAULT, semantic=SemanticRules(enabled=False)))

@@ -90,7 +90,8 @@ def key_of(body: bytes | str | JsonObject, **parts: Any) -> Key:
         "question": asked,
         "masks": (),
     }
-    return make_key(**(usual | parts))
+    # Which questions others stand for is no part of what is the same.
+    return make_key(**(usual | parts))._replace(followed=())
 
 
 def stored_response(**members: Any) -> StoredResponse:

@@ -30,7 +30,7 @@ def test_the_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     known.use(b"1")
     known.use(b"no such")
     known.get(b"2")
-    known.thread(b"2")
+    known.thread(b"2", 0.0)
     known.put(b"4", alias())
     known.put(b"3", alias(b"new"))
     known.put(b"5", alias())
@@ -56,8 +56,12 @@ def test_all_of_one_entry_are_popped_at_once() -> None:
     known = Aliases()
     for key, target in ((b"1", b"T"), (b"2", b"U"), (b"3", b"T")):
         known.put(key, Alias(target, 0.9, b"D" + key, b""))
-    assert [each.asked for each in known.pop_all(b"T")] == [b"D1", b"D3"]
-    assert (len(known), known.pop_all(b"T")) == (1, [])
+    known.follow([b"1", b"2", b"none"], b"F")
+    known.follow([b"3"], b"G")
+    popped, followers = known.pop_all(b"T")
+    assert [each.asked for each in popped] == [b"D1", b"D3"]
+    assert followers == {b"F", b"G"}
+    assert (len(known), known.pop_all(b"T")) == (1, ([], set()))
     assert known.get(b"2") is not None
 
 
@@ -65,6 +69,19 @@ def test_a_conversation_goes_on_only_from_an_answer_of_text() -> None:
     known = Aliases()
     known.put(b"1", alias(b"T", b"A"))
     known.put(b"2", alias(b"T", b""))
-    assert known.thread(b"1") == Thread(b"T", b"A")
-    assert known.thread(b"2") is None
-    assert known.thread(b"3") is None
+    assert known.thread(b"1", 0.9) == Thread(b"T", b"A")
+    assert known.thread(b"1", 0.99) is None
+    assert known.thread(b"2", 0.0) is None
+    assert known.thread(b"3", 0.0) is None
+
+
+def test_what_is_no_more_is_counted() -> None:
+    known = Aliases()
+    known.put(b"1", alias())
+    known.pop(b"none")
+    assert known.losses == 0
+    known.pop(b"1")
+    assert known.losses == 1
+    known.put(b"2", alias())
+    known.clear()
+    assert (len(known), known.losses) == (0, 2)

@@ -245,6 +245,24 @@ async def test_a_conversation_does_not_go_on_from_what_was_taken_back(
         assert not (await ask(app.url, then(ASKED))).is_hit
 
 
+async def test_what_was_stored_in_a_conversation_that_went_on_from_a_wrong_answer_goes_too(
+    proxy: StartProxy, encoder: FakeEncoder
+) -> None:
+    def then(first: str) -> bytes:
+        turns = [(first, "user"), ("answer 1", "assistant"), ("How old is it?", "user")]
+        return question(messages=[{"role": role, "content": text} for text, role in turns])
+
+    async with proxy(NEAR) as app:
+        await until(lambda: b"reprise_encoders 1.0" in app.exposition())
+        await ask(app.url, question(STORED))
+        assert figure(app, "semantic_entries") == 1  # a look settles what waits to be stored
+        wrong = await ask(app.url, question(ASKED))
+        assert not (await ask(app.url, then(ASKED))).is_hit
+        assert (await ask(app.url, then(STORED))).is_hit  # they are one conversation as yet
+        await opine(app.url, wrong)
+        assert not (await ask(app.url, then(STORED))).is_hit
+
+
 async def test_nobody_speaks_of_what_is_not_theirs(proxy: StartProxy, encoder: FakeEncoder) -> None:
     async with proxy(NEAR) as app:
         answer = [await ask(app.url) for _ in range(2)][1]

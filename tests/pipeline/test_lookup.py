@@ -67,6 +67,7 @@ class FakeSemantic:
 
     def __init__(self, left: float = 50.0) -> None:
         self.left = left
+        self.wrong: tuple[bytes, bytes] | None = None
 
     async def find(self, plan: Lookup) -> Meant:
         """Nothing."""
@@ -76,6 +77,10 @@ class FakeSemantic:
         """As told."""
         assert key == TARGET
         return self.left
+
+    def is_wrong(self, target: bytes, asked: bytes) -> bool:
+        """As told."""
+        return self.wrong == (target, asked)
 
 
 class Answered:

@@ -5,14 +5,16 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
 
 from proxy.app import App
+from proxy.pipeline.feedback import FEEDBACK_PATH
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer, chat_stream, frame
-from tests.fakes.client import Answer, ask, call, question
+from tests.fakes.client import Answer, ask, call, posting, question
 from tests.fakes.clock import FakeClock
 from tests.fakes.semantic import GATE, NEAR, FakeEncoder, comparing_by_words
 from tests.fakes.upstream import ScriptedUpstream, error_reply, json_reply, sse_reply
@@ -453,3 +455,53 @@ async def test_what_a_mask_takes_out_is_not_compared(
     async with comparing(settings) as app:
         await known(app, question("Where is my order AB-12"))
     assert encoder.texts == ["Where is my"]
+
+
+async def test_what_was_asked_for_anew_is_served_to_its_rewordings_at_once(
+    comparing: Comparing,
+) -> None:
+    async with comparing() as app:
+        await known(app, question(STORED))
+        assert (await ask(app.url, question(ASKED))).text == "answer 1"
+        for number in range(2, 7):
+            assert (await ask(app.url, question(STORED), fields=FRESH)).text == f"answer {number}"
+            assert (await ask(app.url, question(ASKED))).text == f"answer {number}"
+
+
+async def test_a_reload_that_changes_the_rules_has_rewordings_judged_anew(
+    comparing: Comparing,
+) -> None:
+    async with comparing() as app:
+        await known(app, question(STORED))
+        assert detail(await ask(app.url, question(ASKED))) == "semantic"
+        assert detail(await ask(app.url, question(ASKED))) == "alias"
+        running = app.reloader.current
+        policy = running.dynamic.policy
+        stricter = replace(policy, semantic=replace(policy.semantic, deadline=9.0))
+        app.apply(replace(running, dynamic=replace(running.dynamic, policy=stricter)))
+        assert detail(await ask(app.url, question(ASKED))) == "semantic"
+
+
+@pytest.mark.parametrize("text", ["word " * 100_000, "词" * 100_000, "7" * 100_000])
+async def test_a_long_text_is_not_even_read(
+    comparing: Comparing, encoder: FakeEncoder, text: str
+) -> None:
+    async with comparing() as app:
+        assert [(await ask(app.url, question(text))).is_hit for _ in range(2)] == [False, True]
+        assert encoder.texts == []
+
+
+async def test_a_negative_pair_holds_for_what_was_answered_before(comparing: Comparing) -> None:
+    async with comparing() as app:
+        for model in ("m1", "m2"):
+            await known(app, question(STORED, model=model))
+            assert (await ask(app.url, question(ASKED, model=model))).is_hit
+        wrong = await ask(app.url, question(ASKED, model="m1"))
+        said = {"entry": wrong.header("x-cache-entry"), "verdict": "wrong"}
+        body = json.dumps(said).encode()
+        assert (
+            await call(app.url, "POST", FEEDBACK_PATH, fields=posting(), body=body)
+        ).status == 200
+        for text in (ASKED, ASKED.rstrip("?"), ASKED.upper()):
+            answer = await ask(app.url, question(text, model="m2"))
+            assert answer.text not in ("answer 1", "answer 2")

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.ports import Vector
-from proxy.semantic import index_graph
+from proxy.semantic import index_graph, index_partition
+from proxy.semantic.index_graph import Graph
 from proxy.semantic.index_partition import Partition
+from proxy.semantic.index_places import Places
 from proxy.semantic.index_rows import Matrix
 from tests.contracts.vector_index import HERE, key, keys
 from tests.semantic.test_index_graph import directions
@@ -18,9 +20,9 @@ from tests.semantic.test_index_graph import directions
 VECTORS = directions(3000)
 
 
-def partition_of(vectors: Matrix, *, scan_below: int) -> tuple[Partition, dict[bytes, int]]:
-    places: dict[bytes, int] = {}
-    partition = Partition(HERE, places, scan_below=scan_below)
+def partition_of(vectors: Matrix, *, scan_below: int) -> tuple[Partition, Places]:
+    places = Places()
+    partition = Partition(HERE, 0, places, scan_below=scan_below)
     partition.add([key(number) for number in range(len(vectors))], vectors)
     return partition, places
 
@@ -34,7 +36,7 @@ def finish(partition: Partition) -> int:
     return steps
 
 
-def check(partition: Partition, places: dict[bytes, int], expected: dict[bytes, Vector]) -> None:
+def check(partition: Partition, places: Places, expected: dict[bytes, Vector]) -> None:
     """Every key is in one place, with its vector, and is found by it."""
     assert len(partition) == len(places) == len(expected)
     assert places.keys() == expected.keys()
@@ -163,28 +165,59 @@ def test_without_hnswlib_all_are_compared_whatever_the_size(
     check(partition, places, {key(number): VECTORS[number] for number in range(3000)})
 
 
+class PickyGraph(Graph):
+    """A graph that does not find every second one."""
+
+    def _unreachable(self, numbers: list[int], vectors: Matrix) -> list[int]:
+        return sorted({*super()._unreachable(numbers, vectors), *numbers[::2]})
+
+
+@pytest.mark.parametrize("graph", [Graph, PickyGraph])
 @settings(max_examples=25)
 @given(st.data())
-def test_any_changes_leave_what_should_be_there(data: st.DataObject) -> None:
-    partition, places = partition_of(VECTORS[:60], scan_below=data.draw(st.integers(0, 60)))
-    expected = {key(number): VECTORS[number] for number in range(60)}
-    for number in data.draw(st.lists(st.integers(0, 119), max_size=150)):
-        if key(number) in expected:
-            partition.discard(key(number))
-            del expected[key(number)]
-        else:
-            partition.add([key(number)], VECTORS[number : number + 1])
-            expected[key(number)] = VECTORS[number]
-        if partition.has_work and len(partition):
-            partition.work()
-    if expected:
-        finish(partition)
-        check(partition, places, expected)
+def test_any_changes_leave_what_should_be_there(graph: type[Graph], data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_partition, "Graph", graph)
+        partition, places = partition_of(VECTORS[:60], scan_below=data.draw(st.integers(0, 60)))
+        expected = {key(number): VECTORS[number] for number in range(60)}
+        for number in data.draw(st.lists(st.integers(0, 119), max_size=150)):
+            if key(number) in expected:
+                partition.discard(key(number))
+                del expected[key(number)]
+            else:
+                partition.add([key(number)], VECTORS[number : number + 1])
+                expected[key(number)] = VECTORS[number]
+            if partition.has_work and len(partition):
+                partition.work()
+        if expected:
+            finish(partition)
+            check(partition, places, expected)
+
+
+def test_rows_that_the_graph_would_not_find_stay_whatever_else_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_partition, "Graph", PickyGraph)
+    partition, places = partition_of(VECTORS[:400], scan_below=100)
+    expected = {key(number): VECTORS[number] for number in range(400)}
+    finish(partition)
+    rows = list(partition._rows.keys)
+    assert 200 <= len(rows) < 400
+    for turn, gone in enumerate(rows[::20]):
+        partition.discard(gone)
+        del expected[gone]
+        partition.add([key(400 + turn)], VECTORS[400 + turn : 401 + turn])
+        expected[key(400 + turn)] = VECTORS[400 + turn]
+    check(partition, places, expected)
+    finish(partition)
+    check(partition, places, expected)
+    assert set(rows) - set(rows[::20]) <= set(partition._rows.keys)
 
 
 _MEMORY = """
 import numpy as np
 from proxy.semantic.index_partition import Partition
+from proxy.semantic.index_places import Places
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -199,7 +232,7 @@ def fill(first, count):
             partition.work()
 
 rng = np.random.default_rng(0)
-partition = Partition(b"p", {}, scan_below=300)
+partition = Partition(b"p", 0, Places(), scan_below=300)
 fill(0, 600)
 before = resident()
 fill(600, 2200)

@@ -53,6 +53,16 @@ def test_the_last_row_takes_the_place_of_one_that_is_removed() -> None:
     assert room(rows) == 0
 
 
+def test_two_rows_change_places_with_their_vectors() -> None:
+    rows = many(BLOCK_ROWS + 5)
+    rows.exchange(3, BLOCK_ROWS + 2)
+    assert (rows.keys[3], rows.keys[BLOCK_ROWS + 2]) == (key(BLOCK_ROWS + 2), key(3))
+    expected = np.stack([vector(BLOCK_ROWS + 2), vector(3)])
+    assert np.array_equal(rows.vectors([3, BLOCK_ROWS + 2]), expected)
+    rows.exchange(3, 3)
+    assert np.array_equal(rows.vectors([3]), expected[:1])
+
+
 def test_there_is_little_room_that_is_not_used() -> None:
     assert room(rows_of(1)) == 1
     assert room(rows_of(*range(40))) <= 42

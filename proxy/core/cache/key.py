@@ -45,6 +45,8 @@ class Key(NamedTuple):
     history: bytes
     """Everything but the last message: what must be equal before similarity may count."""
     exact: bytes
+    followed: tuple[bytes, ...] = ()
+    """The exact keys of questions in the history for which others stand (thread.py)."""
 
 
 def tenant_digest(secret: bytes, credentials: Sequence[str | None]) -> bytes:
@@ -86,24 +88,29 @@ def make_key(
     question: Question,
     masks: tuple[re.Pattern[str], ...],
     threads: Threads = NO_THREADS,
+    least: float = 0.0,
 ) -> Key:
     """The key of a question. Raises UnkeyableBody where a mask makes it ambiguous.
 
     `settings` is the body without the operation's input and without ignored members; `variant`
     holds the values of request fields that may change the answer. What is of the body must be in
-    normal form, as `parse` gives it.
+    normal form, as `parse` gives it. `threads` as `follow` takes them, with `least`.
     """
     scope = _hash(b"scope\x00", tenant, _encode(namespace))
     settings_digest = _hash(
         b"settings\x00", _encode([operation, pool, target, list(variant), epoch, settings])
     )
     history = _hash(b"history\x00", scope, settings_digest)
+    followed: list[bytes] = []
     following = (*question.history[1:], question.last)
     for message, reply in zip(question.history, following, strict=False):
         asked = _hash(b"message\x00", history, _encode(mask(message, masks)))
-        history = _hash(b"history\x00", follow(asked, reply, threads))
+        stands = follow(asked, reply, threads, least)
+        if stands is not asked:
+            followed.append(asked)
+        history = _hash(b"history\x00", stands)
     exact = _hash(b"message\x00", history, _encode(mask(question.last, masks)))
-    return Key(scope=scope, settings=settings_digest, history=history, exact=exact)
+    return Key(scope, settings_digest, history, exact, tuple(followed))
 
 
 def canonical(value: Json) -> bytes:

@@ -23,21 +23,24 @@ class Thread(NamedTuple):
 class Threads(Protocol):
     """The questions that were answered so."""
 
-    def thread(self, key: bytes) -> Thread | None:
-        """What the question with this exact key was answered with."""
+    def thread(self, key: bytes, least: float) -> Thread | None:
+        """What the question with this exact key was answered with, if it is at least so near."""
 
 
 class _NoThreads:
-    def thread(self, key: bytes) -> Thread | None:
+    def thread(self, key: bytes, least: float) -> Thread | None:
         return None
 
 
 NO_THREADS: Threads = _NoThreads()
 
 
-def follow(key: bytes, reply: Json, threads: Threads) -> bytes:
-    """The exact key that stands for a question in a history, given the message after it."""
-    thread = threads.thread(key)
+def follow(key: bytes, reply: Json, threads: Threads, least: float) -> bytes:
+    """The exact key that stands for a question in a history, given the message after it.
+
+    `least` is the similarity below which no other question stands for it.
+    """
+    thread = threads.thread(key, least)
     if thread is None or not isinstance(reply, dict) or reply.get("role") != "assistant":
         return key
     content = reply.get("content")

@@ -7,6 +7,8 @@ from proxy.core.policy import SemanticRules
 from proxy.core.text import keywords
 from proxy.core.wire.operation import Json, JsonObject, Question
 
+MAX_CHARACTERS = 2000
+"""No text of more has as few as 256 tokens, but of the longest words."""
 _GAPS = re.compile("\x1a\x1b*\x1a")
 """What a mask leaves behind (core/cache/key.py:mask)."""
 
@@ -42,6 +44,13 @@ def form_refusal(body: JsonObject, question: Question, rules: SemanticRules) -> 
     if isinstance(temperature, int | float) and temperature > rules.max_temperature:
         return Uncompared.TEMPERATURE
     return None
+
+
+def length_refusal(text: str) -> Uncompared | None:
+    """Why a text is not compared by its length alone; reading a long one would take long."""
+    if not text:
+        return Uncompared.EMPTY
+    return Uncompared.TOO_LONG if len(text) > MAX_CHARACTERS else None
 
 
 def rule(text: str, rules: SemanticRules) -> Uncompared | None:

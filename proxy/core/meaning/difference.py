@@ -8,11 +8,17 @@ from bisect import bisect_left
 from collections import Counter
 from typing import NamedTuple
 
+from proxy.core.meaning.kin import kin
+from proxy.core.meaning.stem import stem
 from proxy.core.meaning.text import Pair, Text
 from proxy.core.meaning.units import Role, Unit, units
 
 _REPEATS = 8
 """So many places of one key are looked at: bounds the work on texts that repeat a word."""
+
+_FEW = 2
+_MOST_APART = 8
+"""Where more words than this differ it does not matter if two of them are kin."""
 
 
 class Edit(NamedTuple):
@@ -44,6 +50,11 @@ class Difference(NamedTuple):
         apart = len(self.stored_only) + len(self.asked_only)
         return 1 - apart / total if total else 1.0
 
+    @property
+    def is_small(self) -> bool:
+        """Whether no more than two words tell the texts apart, however short they are."""
+        return len(self.stored_only) + len(self.asked_only) <= _FEW
+
 
 def difference(pair: Pair) -> Difference:
     """The difference of a pair; computed once."""
@@ -61,7 +72,7 @@ def content(those: tuple[Unit, ...]) -> tuple[Unit, ...]:
 
 
 def _compare(pair: Pair) -> Difference:
-    stored, asked = units(pair.stored).units, units(pair.asked).units
+    stored, asked = units(pair.stored).units, _with_keys_of_kin(pair)
     matches = common([unit.key for unit in stored], [unit.key for unit in asked])
     gaps: list[Edit] = []
     here = there = 0
@@ -79,6 +90,33 @@ def _compare(pair: Pair) -> Difference:
         content(tuple(unit for edit in edits for unit in edit.stored)),
         content(tuple(unit for edit in edits for unit in edit.asked)),
     )
+
+
+def _with_keys_of_kin(pair: Pair) -> tuple[Unit, ...]:
+    """The asked units, under the stored key where a word is but spelt or inflected otherwise."""
+    asked = units(pair.asked).units
+    ours, theirs = pair.stored.fact(_latin), pair.asked.fact(_latin)
+    apart = ours.keys() - theirs.keys()
+    if not apart or len(apart) > _MOST_APART:
+        return asked
+    same = {
+        key: mine
+        for key in theirs.keys() - ours.keys()
+        for mine in apart
+        if kin(ours[mine], theirs[key])
+    }
+    if not same:
+        return asked
+    return tuple(unit._replace(key=same.get(unit.key, unit.key)) for unit in asked)
+
+
+def _latin(text: Text) -> dict[str, str]:
+    """The content of a text in Latin letters, by key: as it stands, whatever it is a synonym of."""
+    return {
+        unit.key: stem(text.folded[unit.start : unit.end])
+        for unit in units(text).units
+        if unit.role is Role.CONTENT and unit.key.isascii()
+    }
 
 
 def _without_moved(gaps: list[Edit]) -> tuple[tuple[Edit, ...], tuple[tuple[Unit, Unit], ...]]:

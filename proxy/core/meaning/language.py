@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 
 from proxy.core.meaning.lexicon import groups, words
-from proxy.core.meaning.text import Kind, Text
+from proxy.core.meaning.text import Kind, Pair, Text
 
 
 class Language(StrEnum):
@@ -23,6 +23,11 @@ class Language(StrEnum):
 def language_of(text: Text) -> Language:
     """The language of a text; a few words without any small word among them count as English."""
     return text.fact(_language)
+
+
+def are_both(pair: Pair, language: Language) -> bool:
+    """Whether both texts are in a language."""
+    return language_of(pair.stored) is language and language_of(pair.asked) is language
 
 
 _LATIN_END = "\u024f"

@@ -1,15 +1,21 @@
 """Pairs of questions of which somebody said that one answer does not serve both (mission D5)."""
 
 import hashlib
+import re
 import unicodedata
 from collections import OrderedDict
 
 MAX_PAIRS = 65536
+_BARE = re.compile(r"\s+|[.?!;,~\u3002\u2026]+\s*$")
 
 
 def text_digest(scope: bytes, text: str) -> bytes:
-    """The identity of a question's text among those of one tenant, 16 bytes; NFC, as keys are."""
-    encoded = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
+    """The identity of a question's text among those of one tenant, 16 bytes.
+
+    Case, blanks and closing signs make no other question: none is a way round a negative.
+    """
+    plain = unicodedata.normalize("NFKC", text).lower()
+    encoded = _BARE.sub(" ", plain).strip().encode("utf-8", "surrogatepass")
     return hashlib.blake2b(scope + encoded, digest_size=16).digest()
 
 

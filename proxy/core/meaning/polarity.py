@@ -99,7 +99,7 @@ def _chinese() -> re.Pattern[str]:
     )
     return re.compile(
         rf"(?P<affirming>(?P<one>[{_HAN}])[不没](?P=one)|(?P<two>[{_HAN}]{{2}})[不没](?P=two)"
-        rf"|[不没]有?[啊呀呢]?(?=[?!。\s]*$)|{any_of('affirming')}|{opposed})"
+        rf"|[不没]有?[啊呀呢]?(?=[?!。\s]*$|\?)|{any_of('affirming')}|{opposed})"
         rf"|(?P<negations>{any_of('negations')})|(?P<denying>{any_of('denying')})"
     )
 

@@ -80,6 +80,8 @@ _LISTS = (
     ("synonyms", Role.CONTENT),
 )
 _LONGEST_HAN = 12
+_PERCENT = "percent"
+"""What the sign % is read as."""
 
 
 def units(text: Text) -> Units:
@@ -177,7 +179,7 @@ def _cut(text: Text) -> tuple[Piece, ...]:
     found: list[Piece] = []
     run: list[Token] = []
     for token in text.tokens:
-        if token.kind is Kind.SIGN:
+        if token.kind is Kind.SIGN and token.norm != "%":
             continue
         if run and not _goes_on(run[-1], token):
             found.extend(_cut_run(run))
@@ -229,6 +231,8 @@ def _cut_latin(tokens: list[Token]) -> Iterator[Piece]:
 def _words(token: Token) -> tuple[str, ...]:
     if token.kind is Kind.NUMBER:
         return (token.norm,)
+    if token.kind is Kind.SIGN:
+        return (_PERCENT,)
     return tuple(stem(word) for word in spelled_out(token.norm))
 
 

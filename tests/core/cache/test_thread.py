@@ -23,7 +23,7 @@ class FakeThreads:
     def __init__(self) -> None:
         self.known: dict[bytes, Thread] = {}
 
-    def thread(self, key: bytes) -> Thread | None:
+    def thread(self, key: bytes, least: float) -> Thread | None:
         """What was noted."""
         return self.known.get(key)
 

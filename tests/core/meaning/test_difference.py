@@ -27,6 +27,17 @@ def test_a_replaced_word_is_one_edit() -> None:
     assert [one.key for one, _ in found.kept[-1:]] == ["raw"]
 
 
+def test_words_that_are_but_spelt_or_ended_otherwise_are_equal() -> None:
+    pair = Pair(Text("Why was my bagage withdrawal late?"), Text("baggage withdrawing late, why"))
+    assert difference(pair).share == 1
+    assert difference(Pair(pair.asked, pair.stored)).share == 1
+
+
+def test_few_words_apart_are_a_small_difference() -> None:
+    assert difference(Pair(Text("red kite"), Text("blue kite"))).is_small
+    assert not difference(Pair(Text("red kite"), Text("blue box kite"))).is_small
+
+
 def test_what_stands_elsewhere_has_moved() -> None:
     found = difference(Pair(Text("怎么清洗空调"), Text("空调怎么清洗")))
     assert found.edits == ()

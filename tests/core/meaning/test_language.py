@@ -1,7 +1,7 @@
 import pytest
 
-from proxy.core.meaning.language import Language, language_of
-from proxy.core.meaning.text import Text
+from proxy.core.meaning.language import Language, are_both, language_of
+from proxy.core.meaning.text import Pair, Text
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,9 @@ from proxy.core.meaning.text import Text
 )
 def test_language_is_told_by_script_and_small_words(text: str, language: Language) -> None:
     assert language_of(Text(text)) is language
+
+
+def test_a_pair_is_in_a_language_if_both_texts_are() -> None:
+    assert are_both(Pair(Text("Where is it?"), Text("What is that?")), Language.EN)
+    assert not are_both(Pair(Text("Where is it?"), Text("它在哪里")), Language.EN)
+    assert not are_both(Pair(Text("Where is it?"), Text("它在哪里")), Language.ZH)

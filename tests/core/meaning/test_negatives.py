@@ -50,7 +50,14 @@ def test_questions_are_told_apart_by_whose_they_are() -> None:
     assert text_digest(ANN, "Why?") == text_digest(ANN, "Why?")
 
 
-texts = st.text("aAé茶 \ud800", max_size=3)
+texts = st.text("abé茶\ud800", max_size=3)
+
+
+@pytest.mark.parametrize(
+    "text", ["say it", "Say it?", " say  it ", "SAY IT!!", "say it...", "say it\u3002", "say\nit ;"]
+)
+def test_case_blanks_and_closing_signs_are_no_way_round(text: str) -> None:
+    assert text_digest(ANN, text) == text_digest(ANN, "Say it.")
 
 
 @given(texts, texts)

@@ -20,6 +20,8 @@ def keys(text: str) -> list[str]:
         ("我想知道怎么购买吉他", "请问如何买吉他呢？"),
         ("手機怎麼充電", "手机怎么充电"),
         ("什么是ＧＰＳ", "gps是什么"),
+        ("20% off", "twenty percent off"),
+        ("我国的河", "中国的河"),
     ],
 )
 def test_two_wordings_have_the_same_units(one: str, other: str) -> None:

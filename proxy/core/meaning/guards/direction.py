@@ -7,6 +7,7 @@ Order carries roles unless something shows that it does not: `A and B`, the diff
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
+from typing import NamedTuple
 
 from proxy.core.meaning.difference import surface
 from proxy.core.meaning.lexicon import words
@@ -42,7 +43,7 @@ def compare(pair: Pair) -> Objection | None:
         return None
     if pair.stored.fact(_is_symmetric) and pair.asked.fact(_is_symmetric):
         return None
-    exchanged = _exchange(stored, asked)
+    exchanged = _exchange(pair, stored, asked)
     if exchanged is None:
         return None
     return Objection(NAME, surface(pair.stored, exchanged[0]), surface(pair.asked, exchanged[1]))
@@ -70,35 +71,95 @@ def _only(those: tuple[Unit, ...], wanted: Counter[str]) -> tuple[Unit, ...]:
 _Exchange = tuple[tuple[Unit, ...], tuple[Unit, ...]]
 
 
-def _exchange(stored: tuple[Unit, ...], asked: tuple[Unit, ...]) -> _Exchange | None:
+def _exchange(pair: Pair, stored: tuple[Unit, ...], asked: tuple[Unit, ...]) -> _Exchange | None:
     """The middle of both where it is A M B here and B M A there, and roles went with it."""
     start, end = 0, len(stored)
     while stored[start].key == asked[start].key:
         start += 1
     while stored[end - 1].key == asked[end - 1].key:
         end -= 1
-    ours, theirs = stored[start:end], asked[start:end]
+    # A and B may begin or end alike: `I like my friend`, `my friend likes me`.
+    for first, last in ((start, end), (0, end), (start, len(stored))):
+        ours, theirs = stored[first:last], asked[first:last]
+        if _exchanges(pair, ours, theirs):
+            return ours, theirs
+    return None
+
+
+def _exchanges(pair: Pair, ours: tuple[Unit, ...], theirs: tuple[Unit, ...]) -> bool:
     here, there = [unit.key for unit in ours], [unit.key for unit in theirs]
     for first in range(1, len(here)):
         if here[:first] != there[-first:]:
             continue
         for last in range(1, len(here) - first + 1):
             if here[-last:] == there[:last] and here[first:-last] == there[last:-first]:
-                heads = (ours[0], ours[-last], theirs[0], theirs[-first])
+                one, other = _Moved(ours[0], theirs[-first]), _Moved(ours[-last], theirs[0])
                 apart = len(here) - first - last
-                return (ours, theirs) if _roles_change(*heads, apart=apart) else None
-    return None
+                if apart == 0 and _are_owner_and_owned(ours, theirs, (first, last), pair):
+                    return True
+                return _roles_change(one, other, apart) and not _is_topic(one, other, pair)
+    return False
 
 
-def _roles_change(one: Unit, other: Unit, other_there: Unit, one_there: Unit, apart: int) -> bool:
-    """Whether the order of two exchanged phrases tells who is who; by their first units."""
-    if not _BOTH.isdisjoint(other.markers) and not _BOTH.isdisjoint(one_there.markers):
+def _are_owner_and_owned(
+    ours: tuple[Unit, ...], theirs: tuple[Unit, ...], lengths: tuple[int, int], pair: Pair
+) -> bool:
+    """Whether both texts put 的 and nothing else between: 爸爸的爷爷 is not 爷爷的爸爸."""
+    here, there = lengths
+    between = pair.stored.plain[ours[here - 1].end : ours[here].start]
+    between_there = pair.asked.plain[theirs[there - 1].end : theirs[there].start]
+    if not between == between_there == "的":
         return False
-    here, there = (_role(one), _role(other)), (_role(one_there), _role(other_there))
-    if here == there == ("", ""):
+    return all(unit.key not in words(__package__, "vague_zh.txt") for unit in (ours[0], theirs[0]))
+
+
+class _Moved(NamedTuple):
+    """The first unit of a phrase in both texts."""
+
+    stored: Unit
+    asked: Unit
+
+    @property
+    def roles(self) -> tuple[str, str]:
+        """What the small words before it say, in the stored and in the asked text."""
+        return _role(self.stored), _role(self.asked)
+
+
+def _roles_change(one: _Moved, other: _Moved, apart: int) -> bool:
+    """Whether the order of two exchanged phrases tells who is who."""
+    if not _BOTH.isdisjoint(other.stored.markers) and not _BOTH.isdisjoint(one.asked.markers):
+        return False
+    if one.roles == other.roles == ("", ""):
         # No small word tells: the order does, where there is something (a verb) between the two.
-        return apart > 0 or one.role is other.role is Role.PERSON
-    return here[0] != here[1] and here == there[::-1]
+        return apart > 0 or _are_persons(one.stored, other.stored)
+    if one.roles[0] != other.roles[0] and one.roles == other.roles[::-1]:
+        return True
+    ends = {"from", "to"}
+    if set(one.roles) == ends or set(other.roles) == ends:
+        return True
+    return any(_is_passed_on(role, one.roles, other.roles) for role in ends)
+
+
+def _is_passed_on(role: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether one phrase has a role in the stored text, and only the other in the asked one."""
+    stored, asked = (one[0] == role, other[0] == role), (one[1] == role, other[1] == role)
+    return sum(stored) == sum(asked) == 1 and stored != asked
+
+
+def _are_persons(one: Unit, other: Unit) -> bool:
+    return one.role is other.role is Role.PERSON and "they" not in (one.key, other.key)
+
+
+_ASKED_FOR = ("什么", "哪个", "哪家", "哪些", "哪种", "哪款", "啥", "那个", "哪", "什么样的")
+
+
+def _is_topic(one: _Moved, other: _Moved, pair: Pair) -> bool:
+    """Whether one of the phrases is what both texts ask for; `哪个牌子` may stand anywhere."""
+    return any(
+        pair.stored.plain[: moved.stored.start].endswith(_ASKED_FOR)
+        and pair.asked.plain[: moved.asked.start].endswith(_ASKED_FOR)
+        for moved in (one, other)
+    )
 
 
 def _role(unit: Unit) -> str:

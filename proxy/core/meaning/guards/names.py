@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from proxy.core.meaning.language import Language, language_of
+from proxy.core.meaning.difference import difference
+from proxy.core.meaning.language import Language, are_both, language_of
 from proxy.core.meaning.lexicon import groups, words
 from proxy.core.meaning.phrases import Phrases, surface
 from proxy.core.meaning.pieces import object_to, spaced, squeezed
@@ -38,7 +39,25 @@ def compare(pair: Pair) -> Objection | None:
     if not (mine and yours):
         mine = [name for name in mine if name.is_needed]
         yours = [name for name in yours if name.is_needed]
+    if (mine or yours) and not _are_known(mine, yours) and _is_beside(pair):
+        return None
     return object_to(NAME, mine, yours)
+
+
+_LEAST_SHARE = 0.6
+
+
+def _are_known(mine: list[Name], yours: list[Name]) -> bool:
+    """Whether both sides have names of a list, so that one clearly stands for the other."""
+    return any(name.is_known for name in mine) and any(name.is_known for name in yours)
+
+
+def _is_beside(pair: Pair) -> bool:
+    """Whether English texts have so little in common that a name is not what tells them apart."""
+    if not are_both(pair, Language.EN):
+        return False
+    apart = difference(pair)
+    return apart.share < _LEAST_SHARE and not apart.is_small
 
 
 def _missing(names: Sequence[Name], others: Sequence[Name], other: Text) -> list[Name]:
@@ -112,13 +131,16 @@ def _read(text: Text) -> tuple[Name, ...]:
         written = surface(text, hit)
         if hit.end == hit.first + 1 and not _is_name(text, hit.first, written):
             continue
-        narrows = chinese or (hit.first > 0 and tokens[hit.first - 1].norm in _NARROWING)
+        before = tokens[hit.first - 1].norm if hit.first else ""
+        narrows = written not in _HERE if chinese else before in _NARROWING
         found.append(Name(hit.key, written, is_known=True, is_needed=narrows))
         used.update(range(hit.first, hit.end))
     found += _latin(text, used) if chinese else _capitals(text, used)
     return tuple(found)
 
 
+_HERE = frozenset({"我国"})
+"""Names of where the asker is: they go without saying."""
 _NARROWING = frozenset({"in", "on", "for", "from", "to", "at"})
 
 

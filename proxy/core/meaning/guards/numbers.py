@@ -1,10 +1,14 @@
 """Numbers with their units: 12 is twelve and 十二, 250 ms is 0.25 s, 5 km is not 5 miles."""
 
+from proxy.core.meaning.difference import difference
+from proxy.core.meaning.language import Language, are_both
 from proxy.core.meaning.pieces import leftovers, object_to
 from proxy.core.meaning.quantities import COUNT, Quantity, read
 from proxy.core.meaning.text import Objection, Pair
 
 NAME = "numbers"
+
+_LEAST_SHARE = 0.7
 
 
 def compare(pair: Pair) -> Objection | None:
@@ -16,6 +20,8 @@ def compare(pair: Pair) -> Objection | None:
     if not stored_rest and not asked_rest:
         return None
     stored_rest, asked_rest = _without_alike(stored_rest, asked_rest)
+    if not (stored_rest and asked_rest) and _is_beside(pair):
+        return None
     strong = any(not quantity.is_weak for quantity in (*stored_rest, *asked_rest))
     if strong:
         # What is left on a side beside something strong is not what differs.
@@ -25,6 +31,14 @@ def compare(pair: Pair) -> Objection | None:
             if _kind(mine) == _kind(yours):
                 return object_to(NAME, [mine], [yours])
     return None
+
+
+def _is_beside(pair: Pair) -> bool:
+    """Whether English texts have so little in common that a number in one is not what differs."""
+    if not are_both(pair, Language.EN):
+        return False
+    apart = difference(pair)
+    return apart.share < _LEAST_SHARE and not apart.is_small
 
 
 def _strong_first(quantities: list[Quantity]) -> list[Quantity]:

@@ -4,7 +4,8 @@ English is read by how its questions begin: `Why did X` is not `Did X`, whatever
 have to say the same otherwise. Chinese asks by words that stand anywhere.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -32,35 +33,49 @@ _PAIRS = (
 _SAFE = frozenset(frozenset(pair) for pair in _PAIRS)
 """Kinds that one answer may serve."""
 
-_MUCH = ("many", "money", "duration", "often", "distance", "size", "weight", "age", "speed")
+_MUCH = (
+    *("many", "money", "duration", "often", "distance"),
+    *("size", "weight", "age", "speed", "heat"),
+)
 _SO = ("whether", "can", "will", "should", "must")
-_APART = frozenset(
-    frozenset((kind, other))
-    for kind, others in (
-        ("why", ("how", "way", "when", "where", "who", *_SO, *_MUCH)),
-        ("when", ("how", "way", "where", "who", "whether", "can", "should", "many", "money")),
-        ("who", ("how", "way", "where", *_SO, *_MUCH)),
-        ("how", ("whether", "will", "should")),
-        ("way", ("should", "must")),
-        ("result", _SO),
-        ("define", ("examples", "whether", "why")),
-        *((kind, (*_MUCH, "where", "way")) for kind in _MUCH),
+
+
+def _apart(*table: tuple[str, Iterable[str]]) -> frozenset[frozenset[str]]:
+    return frozenset(
+        frozenset((kind, other)) for kind, others in table for other in others if kind != other
     )
-    for other in others
-    if other != kind
+
+
+_APART_EN = _apart(
+    ("why", ("way", "when", "where", "who", *_SO, *_MUCH)),
+    ("when", ("how", "way", "where", "who", "whether", "can", "should", "many", "money")),
+    ("who", ("how", "way", "where", *_SO, *_MUCH)),
+    ("how", ("where", "whether", "will", "should")),
+    ("way", ("should", "must")),
+    ("result", _SO),
+    ("define", ("examples",)),
+    *((kind, (*_MUCH, "where", "way")) for kind in _MUCH),
 )
 """Kinds of English questions that no answer serves both of, where the rest says the same.
 
 Which pairs are here was measured: people who ask `can I` are content to be told how.
 """
-_LEAST_SHARE = 0.85
+_APART_ZH = _apart(
+    ("like", ("how", "make", "play", "when", "where", "who", "why")),
+    ("what", ("how", "when", "who")),
+    ("whether", ("how", "when", "where", "why", "many")),
+    ("can", ("when", "where", "why", "many")),
+    ("play", ("make",)),
+)
+"""The same for Chinese, besides what `_kinds_apart` says."""
+_LEAST_SHARE = {Language.EN: 0.9, Language.ZH: 0.6}
 """So much of what is asked about is in both texts; how it is asked about does not count."""
 _LONGEST_DEFINED = 2
 """Content units of what a definition is asked of."""
-_AUXILIARIES = frozenset(
-    "is are was were am do does did can could will would should shall may might must has have had"
-    " i to you we one they he she it the a".split()
-)
+_WORDS = frozenset({"how", "why", "when", "where", "who"})
+_AUXILIARIES = frozenset({"is", "are", "was", "were", "am", "do", "does", "did", "can", "could"})
+_AUXILIARIES |= {"will", "would", "should", "shall", "may", "might", "must", "has", "have", "had"}
+_AUXILIARIES |= {"i", "to", "you", "we", "one", "they", "he", "she", "it", "the", "a"}
 _ENDS = frozenset("?!.;")
 _BREAKS = frozenset(",:-")
 
@@ -87,9 +102,10 @@ class Agreement(Enum):
 
 def compare(pair: Pair) -> Objection | None:
     """Object where both texts ask, and what they ask for has no answer in common."""
-    if all(language_of(text) is Language.ZH for text in (pair.stored, pair.asked)):
-        return _kinds_apart(pair)
-    return _openers_apart(pair)
+    languages = {language_of(pair.stored), language_of(pair.asked)}
+    if languages == {Language.ZH}:
+        return _kinds_apart(pair) or _openers_apart(pair, Language.ZH)
+    return _openers_apart(pair, Language.EN)
 
 
 def agreement(pair: Pair) -> Agreement:
@@ -103,7 +119,7 @@ def agreement(pair: Pair) -> Agreement:
 
 
 def openers(text: Text) -> tuple[Opener, ...]:
-    """How the English questions in a text begin, in order, one for each kind; read once."""
+    """How the questions in a text ask, in order, one for each kind; read once."""
     return text.fact(_openers)
 
 
@@ -125,14 +141,21 @@ def _kinds_apart(pair: Pair) -> Objection | None:
     return Objection(NAME, next(iter(stored.values())), next(iter(asked.values())))
 
 
-def _openers_apart(pair: Pair) -> Objection | None:
+def _openers_apart(pair: Pair, language: Language) -> Objection | None:
     if agreement(pair) is not Agreement.DIFFERENT:
         return None
     stored, asked = openers(pair.stored), openers(pair.asked)
+    apart = _APART_ZH if language is Language.ZH else _APART_EN
     clear = next(
-        ((one, other) for one in stored for other in asked if _is_clear(one, other, pair)), None
+        (
+            (one, other)
+            for one in stored
+            for other in asked
+            if frozenset((one.kind, other.kind)) in apart and not _asks_both(one, other, pair)
+        ),
+        None,
     )
-    if clear is None or not _is_rest_equal(pair):
+    if clear is None or _rest(pair) < _LEAST_SHARE[language]:
         return None
     one, other = clear
     return Objection(
@@ -140,21 +163,21 @@ def _openers_apart(pair: Pair) -> Objection | None:
     )
 
 
-def _is_clear(one: Opener, other: Opener, pair: Pair) -> bool:
-    """Whether two kinds exclude each other, and neither text has the other's word elsewhere."""
-    if frozenset((one.kind, other.kind)) not in _APART:
-        return False
-    return other.kind not in pair.stored.norms and one.kind not in pair.asked.norms
+def _asks_both(one: Opener, other: Opener, pair: Pair) -> bool:
+    """Whether one of the texts has the other's question word elsewhere: `How and when did`."""
+    return (other.kind in _WORDS and other.kind in pair.stored.norms) or (
+        one.kind in _WORDS and one.kind in pair.asked.norms
+    )
 
 
-def _is_rest_equal(pair: Pair) -> bool:
-    """Whether the texts say the same but for the words that ask."""
+def _rest(pair: Pair) -> float:
+    """The share of content that both texts have, but for the words that ask."""
     apart = difference(pair)
     kept = len(content(apart.stored)) + len(content(apart.asked))
     if not kept:
-        return not apart.edits
+        return float(not apart.edits)
     rest = _outside(apart.stored_only, pair.stored) + _outside(apart.asked_only, pair.asked)
-    return 1 - rest / kept >= _LEAST_SHARE
+    return 1 - rest / kept
 
 
 def _outside(those: tuple[Unit, ...], text: Text) -> int:
@@ -180,6 +203,42 @@ def _polite() -> Phrases:
 
 
 def _openers(text: Text) -> tuple[Opener, ...]:
+    return _openers_zh(text) if language_of(text) is Language.ZH else _openers_en(text)
+
+
+def _openers_zh(text: Text) -> tuple[Opener, ...]:
+    found: dict[str, Opener] = {}
+    plain = text.plain
+    for hit in _asking_zh().find(text.tokens):
+        start, end = text.tokens[hit.first].start, text.tokens[hit.end - 1].end
+        kind = hit.key.partition(":")[2]
+        if kind in ("how", "like"):
+            kind = "like" if _LIKE.match(plain, start) else "how"
+        if kind != "none":
+            found.setdefault(kind, Opener(kind, start, end))
+    match = None if found else _WHETHER.search(plain)
+    if match is not None:
+        kind = "can" if _CAN.search(plain) else "whether"
+        found[kind] = Opener(kind, match.start(), match.end())
+    return tuple(found.values())
+
+
+_LIKE = re.compile(r"(?:怎么样|怎样|咋样|如何)[啊呀呢了]?(?=[\s?!,.\u3002\u2026~]|$)")
+"""At the end of a sentence: what it is like. Elsewhere it asks how to."""
+_HAN = "[\u4e00-\u9fff]"
+_WHETHER = re.compile(
+    rf"(?P<one>{_HAN})[不没](?P=one)|(?P<two>{_HAN}{{2}})[不没](?P=two)"
+    r"|[吗嘛][\s?!,.。…~]*$|吗[,?!]|没有?[\s?!。]*$"
+)
+_CAN = re.compile("能|可以|行吗|行不行|可不")
+
+
+@cache
+def _asking_zh() -> Phrases:
+    return Phrases(groups(__package__, "kinds_zh.txt") + groups(__package__, "asking_zh.txt"))
+
+
+def _openers_en(text: Text) -> tuple[Opener, ...]:
     found: dict[str, Opener] = {}
     for first, end in _sentences(text):
         opener = _opener(text, first, end)

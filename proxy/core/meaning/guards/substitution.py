@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from proxy.core.meaning.difference import content, difference, surface
 from proxy.core.meaning.lexicon import words
-from proxy.core.meaning.text import Objection, Pair
+from proxy.core.meaning.text import Objection, Pair, Text
 from proxy.core.meaning.units import Role, Unit, stemmed
 
 NAME = "substitution"
@@ -44,12 +44,35 @@ def slot(pair: Pair) -> Slot | None:
 
 
 def compare(pair: Pair) -> Objection | None:
-    """Object where one slot is filled with clearly different things."""
+    """Object where one slot is filled with clearly different things, or names someone else."""
+    return _filled(pair) or _someone_else(pair)
+
+
+_THIRD = frozenset({"he", "she"})
+
+
+def _someone_else(pair: Pair) -> Objection | None:
+    """A name in place of he or she that both texts have, so that who is meant is open."""
+    apart = difference(pair)
+    for edit in apart.edits:
+        if len(edit.stored) == len(edit.asked) == 1:
+            keys = {edit.stored[0].key, edit.asked[0].key}
+            if _THIRD.isdisjoint(keys) or apart.share < _LONG_SHARE:
+                continue
+            if any(unit.key in keys for unit, _ in apart.kept):
+                here, there = surface(pair.stored, edit.stored), surface(pair.asked, edit.asked)
+                return Objection(NAME, here, there)
+    return None
+
+
+def _filled(pair: Pair) -> Objection | None:
     found = slot(pair)
     if found is None or not _is_clear(found):
         return None
     stored, asked = surface(pair.stored, found.stored), surface(pair.asked, found.asked)
     if resembles(stored.lower(), asked.lower()) or _is_vague(found.stored, found.asked):
+        return None
+    if _is_deed(stored, found.stored, pair.stored) or _is_deed(asked, found.asked, pair.asked):
         return None
     return Objection(NAME, stored, asked)
 
@@ -77,6 +100,24 @@ def _vague() -> frozenset[str]:
 def _is_vague(stored: tuple[Unit, ...], asked: tuple[Unit, ...]) -> bool:
     """Whether one of the fillers says little, so that the other may say the same."""
     return any(all(unit.key in _vague() for unit in those) for those in (stored, asked))
+
+
+_BEFORE_VERBS = frozenset({"to", "i", "you", "we", "they", "he", "she", "people", "how"})
+_BEFORE_VERBS |= {"not", "don't", "doesn't", "didn't", "can't"}
+_ENDINGS = ("ly", "est", "ing", "ed")
+
+
+def _is_deed(shown: str, those: tuple[Unit, ...], text: Text) -> bool:
+    """Whether a filler is an English verb, adverb or superlative by its place or ending.
+
+    Two of them often come to the same (`reduce`, `curb`), which two things seldom do.
+    """
+    if shown != shown.lower() or not shown.isascii():
+        return False
+    if shown.endswith(_ENDINGS):
+        return True
+    before = text.folded[: those[0].start].split()
+    return bool(before) and before[-1] in _BEFORE_VERBS
 
 
 def _slot(pair: Pair) -> Slot | None:
@@ -118,7 +159,8 @@ def _initials(one: str, other: str) -> bool:
 def _is_typo(one: str, other: str) -> bool:
     shorter = min(len(one), len(other))
     most = max((changes for letters, changes in _TYPO if shorter >= letters), default=0)
-    return most > 0 and edits(one, other, most) <= most
+    # Who mistypes a word seldom mistypes its first letter: methanol is not ethanol.
+    return most > 0 and one[0] == other[0] and edits(one, other, most) <= most
 
 
 def edits(one: str, other: str, most: int) -> int:

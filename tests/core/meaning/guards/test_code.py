@@ -27,6 +27,8 @@ EQUAL = [
     ("value -> result", "value->result"),
     ("the -v flag", "flag -v"),
     ("0xFF", "0xff"),
+    ("Where is it?!!", "Where is it?"),
+    ("怎么做~~", "怎么做"),
 ]
 
 DIFFERENT = [

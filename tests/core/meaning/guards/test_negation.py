@@ -25,12 +25,18 @@ EQUAL = [
     ("不锈钢锅怎么清洗", "怎么清洗不锈钢锅"),
     ("非洲象的寿命", "非洲象能活多久"),
     ("别墅的装修流程", "别墅怎么装修"),
+    ("有没好看的灯", "有好看的灯吗"),
+    ("我不能登录", "我无法登录"),
+    ("I can't open the vault", "I am unable to open the vault"),
     ("屏幕无法点亮", "屏幕不能点亮"),
     ("这道菜好吃不", "这道菜好吃吗"),
     ("未来十年的趋势", "十年的趋势"),
 ]
 
 DIFFERENT = [
+    ("I can't sign the form", "I won't sign the form", "I can't", "I won't"),
+    ("我不能签字", "我不想签字", "我不能", "我不想"),
+    ("大家知道这条路吗", "大家都不知道这条路吗", "", "都不知道"),
     ("Can I eat rhubarb leaves?", "Can't I eat rhubarb leaves?", "", "Can't"),
     ("Should I water cacti in winter?", "Should I not water cacti in winter?", "", "not"),
     ("tea with milk", "tea without milk", "", "without"),
