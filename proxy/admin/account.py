@@ -35,7 +35,11 @@ def account(explained: Explained, now: float, *, questions: Questions, tells_con
         "model": plan.model,
         "upstream": plan.pool.name,
         "tenant": tenant_name(plan.tenant),
-        "key": {name: part[:_SHOWN_BYTES].hex() for name, part in plan.key._asdict().items()},
+        "key": {
+            name: getattr(plan.key, name)[:_SHOWN_BYTES].hex()
+            for name in ("scope", "settings", "history", "exact")
+        },
+        "followed": len(plan.key.followed),
         "stored": None if stored is None else _entry(stored, explained.left, now),
         "meaning": _meaning(explained, now, questions, tells_content=tells_content),
     }

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from proxy.core.meaning.lexicon import groups
 from proxy.core.meaning.stem import stem
 
-_SHORTEST = 6
+_SHORTEST = 5
 """Letters of the shorter word where one may be misspelt: short words are near too many others."""
 _EXCHANGED = 8
 _BASE = 4
@@ -56,7 +56,12 @@ def _is_derived(short: str, long: str) -> bool:
     if not long.startswith(short):
         return False
     ending = long[len(short) :]
-    return ending in _stemmed_endings() and (ending != "al" or short.endswith(_BEFORE_AL))
+    if ending == "al":
+        return short.endswith(_BEFORE_AL)
+    # A stem has lost its last e: remot(e), remoteli.
+    return ending in _stemmed_endings() or (
+        ending[:1] == "e" and ending[1:] in _stemmed_endings() - {"al"}
+    )
 
 
 @cache

@@ -4,6 +4,7 @@ Tense tells only where nothing else says when: neither a date nor a thing that i
 who wrote a book is. Of two amounts both have to be named.
 """
 
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -12,13 +13,15 @@ from proxy.core.meaning.lexicon import groups, words
 from proxy.core.meaning.phrases import Phrases, surface
 from proxy.core.meaning.stem import stem
 from proxy.core.meaning.text import Kind, Objection, Pair, Text
-from proxy.core.meaning.units import Unit, pieces
+from proxy.core.meaning.units import Unit
 
 NAME = "aspect"
 
 _LEAST_SHARE = 0.9
 _LEAST_SHARE_OF_AMOUNTS = 0.75
 """Texts that have less in common do not hang on one word."""
+_PART = frozenset({"some", "any", "few", "one"})
+"""Amounts that are taken for each other."""
 _FEW_APART = 2
 """Content units that each text may have alone where a degree is to tell them apart."""
 
@@ -56,7 +59,7 @@ def _tense(text: Text) -> _Place | None:
         return None
     for hit in _tenses().find(text.tokens):
         if hit.key != "kind:none":
-            return _Place(hit.key, surface(text, hit))
+            return _Place(hit.key.removeprefix("kind:"), surface(text, hit))
     return None
 
 
@@ -90,7 +93,7 @@ def _amounts_apart(pair: Pair) -> Objection | None:
     stored, asked = pair.stored.fact(_amounts), pair.asked.fact(_amounts)
     if not stored or not asked or not stored.keys().isdisjoint(asked):
         return None
-    if stored.keys() | asked.keys() == {"some", "any"}:
+    if _PART.issuperset((*stored, *asked)):
         return None
     if difference(pair).share < _LEAST_SHARE_OF_AMOUNTS:
         return None
@@ -171,19 +174,23 @@ def _done_or_to_come(pair: Pair) -> Objection | None:
     return Objection(NAME, stored.shown, asked.shown)
 
 
-_TO_COME = frozenset({"要", "快要", "就要", "将要", "即将", "快", "马上要", "我要"})
-_DONE = frozenset({"了", "已经"})
+_TO_COME = re.compile(
+    r"(?<![需重主必想不只首次还])"
+    r"(快要|就要|将要|即将|马上要|要)(?![求是不点么多怎几什素紧])[^,.?!;\u3002\u3001]{1,8}?了(?![解不])"
+)
+"""What is about to be: 要下雨了."""
+_DONE = re.compile(r"已经|了(?![解不])")
 
 
 def _phase(text: Text) -> _Place | None:
     """Whether a Chinese text says that something is done (了) or about to be (要...了)."""
-    if "了" not in text.norms and "已" not in text.norms:
+    if _PHASE_SIGNS.isdisjoint(text.norms):
         return None
-    shown = None
-    for piece in pieces(text):
-        word = piece.words[0]
-        if word in _TO_COME:
-            return _Place("to come", text.plain[piece.start : piece.end])
-        if word in _DONE and shown is None:
-            shown = _Place("done", text.plain[piece.start : piece.end])
-    return shown
+    to_come = _TO_COME.search(text.plain)
+    if to_come:
+        return _Place("to come", to_come[1])
+    done = _DONE.search(text.plain)
+    return _Place("done", done[0]) if done else None
+
+
+_PHASE_SIGNS = frozenset({"了", "已"})

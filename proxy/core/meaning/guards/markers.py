@@ -10,6 +10,7 @@ from proxy.core.meaning.difference import Difference, difference, surface
 from proxy.core.meaning.lexicon import groups, words
 from proxy.core.meaning.phrases import Phrases
 from proxy.core.meaning.phrases import surface as written
+from proxy.core.meaning.stem import stem
 from proxy.core.meaning.text import Objection, Pair, Text
 from proxy.core.meaning.units import Role, Unit, pieces, simplified, stemmed
 
@@ -59,7 +60,7 @@ def _says_nothing(field: str, unit: Unit, pair: Pair, apart: Difference) -> bool
         return _compares(pair.stored) or _compares(pair.asked) or not _joins(unit, apart)
     if field == "way":
         return _is_symmetric(pair.stored) or _is_symmetric(pair.asked)
-    return False
+    return field == "loan" and not (_takes(pair.stored) and _takes(pair.asked))
 
 
 def _joins(unit: Unit, apart: Difference) -> bool:
@@ -73,7 +74,8 @@ def _joins(unit: Unit, apart: Difference) -> bool:
 
 
 def _shown(text: Text, unit: Unit) -> str:
-    start = text.folded.rfind(unit.markers[-1], 0, unit.start)
+    """The word with the small word before it."""
+    start = text.folded.rfind(unit.markers[0], 0, unit.start)
     return surface(text, (unit._replace(start=start if start >= 0 else unit.start),))
 
 
@@ -84,7 +86,8 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
         for kind, *those in groups(__package__, name):
             field, _, part = kind.partition(":")
             for word in those:
-                found[word] = (*found.get(word, ()), (field, part))
+                key = stem(word) if word.isascii() else word
+                found[key] = (*found.get(key, ()), (field, part))
     return found
 
 
@@ -102,9 +105,19 @@ def _tells(text: Text) -> bool:
 
 @cache
 def _signs() -> frozenset[str]:
+    """The words and characters without which no text has a part."""
     return frozenset(
-        sign for word in _parts() for sign in ((word,) if word.isascii() else tuple(word))
+        token.norm
+        for name in ("markers_en.txt", "markers_zh.txt")
+        for _, *those in groups(__package__, name)
+        for word in those
+        for token in Text(word).tokens
     )
+
+
+def _takes(text: Text) -> bool:
+    """Whether the text has a verb that 给 turns to giving and 向 to taking: 借."""
+    return not words(__package__, "taking_zh.txt").isdisjoint(text.norms)
 
 
 def _compares(text: Text) -> bool:

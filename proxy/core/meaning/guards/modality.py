@@ -84,11 +84,14 @@ def _is_read_over(text: Text, place: int) -> bool:
 
 def _read_chinese(text: Text) -> _Modals:
     meanings, shown = _NONE, ""
-    for piece in pieces(text):
-        found = _chinese().get(piece.words[0])
-        if found:
-            meanings |= found
-            shown = shown or text.plain[piece.start : piece.end]
+    those = pieces(text)
+    starts, ends = {piece.start for piece in those}, {piece.end for piece in those}
+    for hit in _chinese().find(text.tokens):
+        # Within a longer word, as 能 in 功能, it is none.
+        whole = text.tokens[hit.first].start in starts and text.tokens[hit.end - 1].end in ends
+        if whole:
+            meanings |= _meanings(hit.key)
+            shown = shown or surface(text, hit)
     if _OPEN_ZH.isdisjoint(text.norms):
         return _Modals(meanings, shown)
     return _Modals(_with_near(meanings, _NEAR_ZH), shown)
@@ -119,14 +122,15 @@ def _beginnings() -> frozenset[str]:
 
 
 @cache
-def _chinese() -> dict[str, frozenset[str]]:
-    return {
-        word: _meanings(kind)
-        for kind, *those in groups(__package__, "modality_zh.txt")
-        for word in those
-    }
+def _chinese() -> Phrases:
+    return Phrases(groups(__package__, "modality_zh.txt"))
 
 
 @cache
 def _characters() -> frozenset[str]:
-    return frozenset(sign for word in _chinese() for sign in word)
+    return frozenset(
+        token.norm
+        for word in words(__package__, "modality_zh.txt")
+        for token in Text(word).tokens[:1]
+        if token.kind is Kind.HAN
+    )

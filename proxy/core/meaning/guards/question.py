@@ -280,7 +280,7 @@ def _opener_at(text: Text, place: int, end: int) -> Opener | None:
             kind = hit.key.removeprefix("ask:")
             if kind == "how" and hit.end < end and tokens[hit.end].norm not in _AUXILIARIES:
                 kind = "degree"
-            elif kind == "what" and hit.end < end and _is_definition(text, hit.end, end):
+            elif kind == "what" and _is_definition(text, hit.first, end):
                 kind = "define"
             return Opener(kind, tokens[place].start, tokens[hit.end - 1].end)
         if read_over is None:
@@ -290,10 +290,14 @@ def _opener_at(text: Text, place: int, end: int) -> Opener | None:
 
 
 def _is_definition(text: Text, place: int, end: int) -> bool:
-    """Whether `what is` stands before a thing and nothing else."""
-    tokens = text.tokens[place:end]
-    if tokens[0].norm in _COPULAS:
+    """Whether `what is` stands before a thing and nothing else, or `what a thing is`."""
+    tokens = text.tokens[place + 1 : end]
+    if tokens and tokens[0].norm in _COPULAS:
         tokens = tokens[1:]
+    elif tokens and tokens[-1].norm in _COPULAS:
+        tokens = tokens[:-1]
+    elif text.tokens[place].norm != "what's":
+        return False
     if tokens and tokens[0].norm in _ARTICLES:
         tokens = tokens[1:]
     return 0 < len(tokens) <= _LONGEST_DEFINED and all(

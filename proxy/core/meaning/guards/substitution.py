@@ -135,7 +135,8 @@ def _slot(pair: Pair) -> Slot | None:
 def resembles(one: str, other: str) -> bool:
     """Whether two fillers may be one thing: misspelt, shortened, or one within the other."""
     if one in other or other in one:
-        return True
+        # Without its first letter a word is another one: methanol, ethanol.
+        return one[0] == other[0] or abs(len(one) - len(other)) > 1
     if one.isascii() and other.isascii():
         return _is_typo(one, other) or _start(one, other) >= _SHARED_START or _initials(one, other)
     return 2 * len(set(one) & set(other)) > max(len(one), len(other))

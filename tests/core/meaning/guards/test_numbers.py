@@ -185,5 +185,5 @@ def test_no_text_differs_from_itself(text: str) -> None:
 
 def test_a_number_in_one_text_does_not_tell_texts_apart_that_have_little_in_common() -> None:
     long = "I am 17 and at the end of school and have no idea what to do next, any advice?"
-    assert compare(long, "What should one do after school without any plan?") is None
+    assert compare(long, "What can I do after school without any plan?") is None
     assert compare("forecast for Bari", "10 day forecast for Bari") is not None

@@ -44,7 +44,7 @@ EQUAL = [
 ]
 
 DIFFERENT = [
-    ("Where do I get a permit?", "How long is a permit?", "Where do", "How long"),
+    ("Where do I soak flax?", "How long do I soak flax?", "Where do", "How long"),
     ("Who built the dam?", "When was the dam built?", "Who", "When was"),
     ("Why do bees dance?", "When do bees dance?", "Why", "When do"),
     ("Why has the mayor resigned?", "Has the mayor resigned?", "Why", "Has"),
@@ -72,7 +72,7 @@ DIFFERENT = [
     ("这副牌怎么玩", "这副牌怎么做", "怎么玩", "怎么做"),
     ("分期买钢琴怎么样", "如何分期买钢琴", "怎么样", "如何"),
     ("海水为什么咸", "海水咸吗", "为什么", "吗"),
-    ("签证有什么用", "签证什么时候能用", "什么", "什么时候"),
+    ("签证有什么用", "签证什么时候能用", "什么用", "什么时候"),
 ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_a_text_asks_its_own_question(text: str) -> None:
         ("How can I mend a zip?", ["way"]),
         ("How deep is it? Is it cold?", ["size", "whether"]),
         ("How shallow is it?", ["degree"]),
-        ("Could you please tell me what lichen is", ["what"]),
+        ("Could you please tell me what lichens eat", ["what"]),
         ("What is lichen?", ["define"]),
         ("Gardening: why do leaves curl?", ["why"]),
         ("My leaves curl.", []),
