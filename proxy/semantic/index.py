@@ -1,8 +1,8 @@
 """The vector index of this process: a port on the event loop, one thread that owns the vectors.
 
-The loop side only puts work into a queue; what it knows itself are the keys that can be found. The
-thread does one piece of work after the other, so that a search sees every change made before it;
-between them it does a little of what can wait.
+The loop side only puts work into a queue; it does not know which keys there are. The thread does
+one piece of work after the other, so that a search sees every change made before it; between them
+it does a little of what can wait.
 """
 
 import asyncio
@@ -85,7 +85,6 @@ class PartitionedIndex:
         self._log = log
         self._has_warned = False
         self._max_waiting = max_waiting
-        self._live: set[bytes] = set()
         self._searches: dict[_Ask[list[Neighbour]], set[bytes]] = {}
         """Of each search on its way, the keys that were changed after it was asked."""
         self._partitions = Partitions(scan_below=scan_below, on_large=self._warn)
@@ -98,7 +97,8 @@ class PartitionedIndex:
         self._thread.start()
 
     def __len__(self) -> int:
-        return len(self._live)
+        """How many entries can be found, as far as the thread has come."""
+        return len(self._partitions)
 
     def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
         """Take an entry in, soon; in place of what the key had. Never blocks.
@@ -106,18 +106,14 @@ class PartitionedIndex:
         Raises ValueError for a vector that is not of the size of the first and of length 1.
         """
         checked = self._checked(vector)
-        self.discard(key)
-        if self._jobs.qsize() < self._max_waiting and not self._ended:
-            self._live.add(key)
-            self._jobs.put(partial(self._partitions.add, partition, key, checked))
+        if self._jobs.qsize() < self._max_waiting:
+            self._change(key, partial(self._partitions.add, partition, key, checked))
+        else:
+            self.discard(key)
 
     def discard(self, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
-        if key in self._live:
-            self._live.remove(key)
-            for changed in self._searches.values():
-                changed.add(key)
-            self._jobs.put(partial(self._partitions.discard, key))
+        self._change(key, partial(self._partitions.discard, key))
 
     async def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of one partition, nearest first; sees every `add` before it.
@@ -167,9 +163,8 @@ class PartitionedIndex:
         stored, taken = read(path, dimensions=self._dimensions, identity=identity), 0
         try:
             while batch := await asyncio.to_thread(_next_cells, stored):
-                for cell in batch:
-                    taken += self._take_in(cell, is_wanted)
-                await self._ask(_nothing)  # not faster than the thread
+                # Not faster than the thread.
+                taken += sum(await asyncio.gather(*self._take_in(batch, is_wanted)))
         finally:
             stored.close()
         return taken
@@ -194,31 +189,37 @@ class PartitionedIndex:
         changed: set[bytes] = set()
         self._searches[ask] = changed
         try:
-            found = await self._await(ask)
+            found = await self._put(ask)
         finally:
             del self._searches[ask]
         return [near for near in found if near.key not in changed]
 
     async def _ask(self, work: Callable[[], _T]) -> _T:
-        return await self._await(_Ask(work))
+        return await self._put(_Ask(work))
 
-    async def _await(self, ask: _Ask[_T]) -> _T:
+    def _put(self, ask: _Ask[_T]) -> asyncio.Future[_T]:
         self._jobs.put(ask)
         if self._ended:  # perhaps nobody takes it out of the queue
             ask.refuse()
-        return await ask.result
+        return ask.result
 
-    def _take_in(self, cell: StoredCell, is_wanted: Callable[[bytes], bool]) -> int:
-        rows = [
-            row for row, key in enumerate(cell.keys) if key not in self._live and is_wanted(key)
-        ]
-        if rows:
-            keys = [cell.keys[row] for row in rows]
-            self._live.update(keys)
-            vectors = cell.vectors[rows]
-            self._dimensions = vectors.shape[1]
-            self._jobs.put(partial(self._partitions.add_cell, cell.partition, keys, vectors))
-        return len(rows)
+    def _change(self, key: bytes, work: Callable[[], None]) -> None:
+        for changed in self._searches.values():
+            changed.add(key)
+        if not self._ended:
+            self._jobs.put(work)
+
+    def _take_in(
+        self, cells: list[StoredCell], is_wanted: Callable[[bytes], bool]
+    ) -> Generator[asyncio.Future[int], None, None]:
+        """Put what is wanted into the queue; of each cell, how many entries were not here."""
+        for cell in cells:
+            rows = [row for row, key in enumerate(cell.keys) if is_wanted(key)]
+            if rows:
+                keys, vectors = [cell.keys[row] for row in rows], cell.vectors[rows]
+                self._dimensions = vectors.shape[1]
+                work = partial(self._partitions.add_missing, cell.partition, keys, vectors)
+                yield self._put(_Ask(work))
 
     async def _write(self, file: BinaryIO, identity: str, entries: int) -> None:
         records = encode_head(self._dimensions or 0, identity)
@@ -260,10 +261,6 @@ class PartitionedIndex:
 def _refuse(job: Callable[[], object] | None) -> None:
     if isinstance(job, _Ask):
         job.refuse()
-
-
-def _nothing() -> None:
-    """Work that is done when all before it is."""
 
 
 def _next_cells(cells: Generator[StoredCell, None, None]) -> list[StoredCell]:

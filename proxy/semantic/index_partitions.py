@@ -35,6 +35,9 @@ class Partitions:
         """What a snapshot has yet to take; nothing of it has changed since the snapshot began."""
         self._taken: list[bytes] = []
 
+    def __len__(self) -> int:
+        return len(self._places)
+
     def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
         """Take an entry in, in place of what the key had."""
         self.discard(key)
@@ -52,6 +55,13 @@ class Partitions:
         if home.is_large and not was_large:
             self._on_large(len(home))
         self._note_work(home)
+
+    def add_missing(self, partition: bytes, keys: list[bytes], vectors: Matrix) -> int:
+        """Take in those entries whose keys are not here, and tell how many."""
+        rows = [row for row, key in enumerate(keys) if key not in self._places]
+        if rows:
+            self.add_cell(partition, [keys[row] for row in rows], vectors[rows])
+        return len(rows)
 
     def discard(self, key: bytes) -> None:
         """Forget an entry; unknown keys are fine."""

@@ -45,6 +45,16 @@ def test_a_partition_without_entries_is_forgotten() -> None:
     assert partitions.counts() == {THERE: 2}
 
 
+def test_of_a_cell_only_what_is_missing_is_taken_in() -> None:
+    partitions = partitions_of(1, 2)
+    vectors = np.stack([vector(number) for number in (11, 12, 3)])
+    assert partitions.add_missing(THERE, [key(1), key(2), key(3)], vectors) == 1
+    assert partitions.add_missing(THERE, [key(1), key(3)], vectors[1:]) == 0
+    assert (len(partitions), partitions.counts()) == (3, {HERE: 1, THERE: 2})
+    (found,) = partitions.search(HERE, vector(1), 5)
+    assert found.similarity > 0.99
+
+
 def test_replacing_the_only_entry_keeps_it_findable() -> None:
     partitions = partitions_of(1)
     partitions.add(HERE, key(1), vector(5))

@@ -5,11 +5,12 @@ word. How one thing hangs on another (if, unless, because, 如果, 除非) is co
 """
 
 from functools import cache
+from itertools import zip_longest
 
-from proxy.core.meaning.difference import Difference, difference, surface
+from proxy.core.meaning.difference import Difference, difference
+from proxy.core.meaning.guards.beside import Said, said, share_beside
 from proxy.core.meaning.lexicon import groups, words
 from proxy.core.meaning.phrases import Phrases
-from proxy.core.meaning.phrases import surface as written
 from proxy.core.meaning.stem import stem
 from proxy.core.meaning.text import Objection, Pair, Text
 from proxy.core.meaning.units import Role, Unit, pieces, simplified, stemmed
@@ -18,6 +19,7 @@ NAME = "markers"
 
 _LEAST_SHARE = 0.75
 """Texts that have less in common do not hang on a small word."""
+_OWNERS = frozenset({"my", "your", "his", "her", "our", "their"})
 _ANY = "any"
 """A word that may stand for several of the others."""
 
@@ -36,18 +38,37 @@ def _parts_apart(pair: Pair) -> Objection | None:
 
 
 def _of_parts(pair: Pair, apart: Difference) -> Objection | None:
+    ours, theirs = _markers(pair.stored, apart.stored), _markers(pair.asked, apart.asked)
     for one, other in (*apart.kept, *apart.moved):
-        if one.markers == other.markers or not one.markers or not other.markers:
+        here, there = ours[one.start], theirs[other.start]
+        if here == there or not here or not there:
             continue
-        field = _field_apart(one, other)
+        field = _field_apart(here, there)
         if field is not None and not _says_nothing(field, one, pair, apart):
-            return Objection(NAME, _shown(pair.stored, one), _shown(pair.asked, other))
+            return Objection(NAME, _shown(pair.stored, one, here), _shown(pair.asked, other, there))
     return None
 
 
-def _field_apart(one: Unit, other: Unit) -> str | None:
-    """The field in which two words have parts that exclude each other."""
-    ours, theirs = _parts_of(one.markers), _parts_of(other.markers)
+def _markers(text: Text, those: tuple[Unit, ...]) -> dict[int, tuple[str, ...]]:
+    """The small words of each unit by its place; those before `my phone` belong to the phone."""
+    found: dict[int, tuple[str, ...]] = {}
+    passed: tuple[str, ...] = ()
+    for unit, after in zip_longest(those, those[1:]):
+        markers = unit.markers or passed
+        passed = ()
+        if _is_owner(text, unit) and after is not None and not after.markers:
+            markers, passed = (), markers
+        found[unit.start] = markers
+    return found
+
+
+def _is_owner(text: Text, unit: Unit) -> bool:
+    return unit.role is Role.PERSON and text.folded[unit.start : unit.end] in _OWNERS
+
+
+def _field_apart(here: tuple[str, ...], there: tuple[str, ...]) -> str | None:
+    """The field in which small words have parts that exclude each other."""
+    ours, theirs = _parts_of(here), _parts_of(there)
     for field, parts in ours.items():
         if field in theirs and parts.isdisjoint(theirs[field]):
             return field
@@ -65,18 +86,18 @@ def _says_nothing(field: str, unit: Unit, pair: Pair, apart: Difference) -> bool
 
 def _joins(unit: Unit, apart: Difference) -> bool:
     """Whether the word before is in both texts too: `a fork and a knife`, `a fork or a knife`."""
-    before = None
+    before = False
     for one, _ in apart.kept:
         if one is unit:
-            return before is not None and before.end <= unit.start
-        before = one if one.role is Role.CONTENT else None
+            return before
+        before = one.role is Role.CONTENT
     return False
 
 
-def _shown(text: Text, unit: Unit) -> str:
-    """The word with the small word before it."""
-    start = text.folded.rfind(unit.markers[0], 0, unit.start)
-    return surface(text, (unit._replace(start=start if start >= 0 else unit.start),))
+def _shown(text: Text, unit: Unit, markers: tuple[str, ...]) -> str:
+    """The word with the small words before it."""
+    start = text.folded.rfind(markers[0], 0, unit.start)
+    return text.plain[start if start >= 0 else unit.start : unit.end]
 
 
 @cache
@@ -121,19 +142,20 @@ def _takes(text: Text) -> bool:
 
 
 def _compares(text: Text) -> bool:
-    """Whether the text asks to choose or to tell apart: there `and` is `or`."""
+    """Whether the text chooses, tells apart or asks for all there is: there `and` is `or`."""
     return text.fact(_reads_choice)
 
 
 def _reads_choice(text: Text) -> bool:
+    if not words(__package__, "choices_zh.txt").isdisjoint(text.norms):
+        return True
     return any(word in _choices() for piece in pieces(text) for word in piece.words)
 
 
 @cache
 def _choices() -> frozenset[str]:
-    english = words(__package__, "choices_en.txt")
-    return words(__package__, "choices_zh.txt").union(
-        word for entry in english for word in stemmed(entry)
+    return frozenset(
+        word for entry in words(__package__, "choices_en.txt") for word in stemmed(entry)
     )
 
 
@@ -158,58 +180,47 @@ def _symmetric() -> frozenset[str]:
 
 def _conditions_apart(pair: Pair) -> Objection | None:
     stored, asked = pair.stored.fact(_conditions), pair.asked.fact(_conditions)
-    if not stored or not asked or not stored.keys().isdisjoint(asked):
+    if not stored or not asked:
         return None
-    if _ANY in stored or _ANY in asked or _makes_up_for_it(pair, stored, asked):
+    ours, theirs = _kinds(stored), _kinds(asked)
+    if not ours.isdisjoint(theirs) or _ANY in ours or _ANY in theirs:
         return None
-    if _share_without_conditions(difference(pair)) < _LEAST_SHARE:
+    if ours | theirs == {"if", "unless"} and _denies(pair, "if" in ours):
         return None
-    return Objection(NAME, next(iter(stored.values())), next(iter(asked.values())))
+    if share_beside(pair, stored, asked) < _LEAST_SHARE:
+        return None
+    return Objection(NAME, stored[0].shown, asked[0].shown)
 
 
-def _makes_up_for_it(pair: Pair, stored: dict[str, str], asked: dict[str, str]) -> bool:
-    """Whether one says `unless` and the other `if not`."""
-    if {"if", "unless"} != stored.keys() | asked.keys():
-        return False
-    other = difference(pair).stored if "if" in stored else difference(pair).asked
-    return any(not _DENYING.isdisjoint(unit.markers) for unit in other)
+def _kinds(those: tuple[Said, ...]) -> set[str]:
+    return {kind for one in those for kind in one.key.split("+")}
+
+
+def _denies(pair: Pair, is_stored: bool) -> bool:
+    """Whether the text that says `if` has a negation, which is what `unless` says."""
+    apart = difference(pair)
+    those = apart.stored if is_stored else apart.asked
+    return any(not _DENYING.isdisjoint(unit.markers) for unit in those)
 
 
 _DENYING = frozenset({"not", "never", "without", "不", "没", "没有", "未", "不是"})
 
 
-def _share_without_conditions(apart: Difference) -> float:
-    keys = _condition_keys()
-    left = sum(unit.key not in keys for unit in (*apart.stored_only, *apart.asked_only))
-    total = sum(
-        unit.role is Role.CONTENT and unit.key not in keys
-        for unit in (*apart.stored, *apart.asked)
-    )
-    return 1 - left / total if total else 0.0
-
-
-@cache
-def _condition_keys() -> frozenset[str]:
-    english = words(__package__, "conditions_en.txt")
-    return words(__package__, "conditions_zh.txt").union(
-        word for entry in english for word in stemmed(entry)
-    )
-
-
-def _conditions(text: Text) -> dict[str, str]:
-    """What a text hangs on what by, with the words that say so; one at the beginning is another."""
+def _conditions(text: Text) -> tuple[Said, ...]:
+    """The words of a text that say what it hangs on."""
     if _condition_signs().isdisjoint(text.norms):
-        return {}
-    found: dict[str, str] = {}
-    for hit in _known().find(text.tokens):
-        if hit.first or hit.key != "kind:any":
-            found.setdefault(hit.key.removeprefix("kind:"), written(text, hit))
-    return found
+        return ()
+    # At the beginning `when` asks.
+    return tuple(
+        said(text, hit) for hit in _known().find(text.tokens) if hit.first or hit.key != "kind:any"
+    )
 
 
 @cache
 def _known() -> Phrases:
-    return Phrases(groups(__package__, "conditions_en.txt") + groups(__package__, "conditions_zh.txt"))
+    return Phrases(
+        groups(__package__, "conditions_en.txt") + groups(__package__, "conditions_zh.txt")
+    )
 
 
 @cache

@@ -8,9 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from proxy.core.meaning.difference import difference
+from proxy.core.meaning.guards.beside import LEAST_IN_COMMON, Said, said, share_beside
 from proxy.core.meaning.lexicon import groups, words
-from proxy.core.meaning.phrases import Phrases, surface
-from proxy.core.meaning.text import Kind, Objection, Pair, Text
+from proxy.core.meaning.phrases import Phrases
+from proxy.core.meaning.text import Objection, Pair, Text
 from proxy.core.meaning.units import pieces
 
 NAME = "modality"
@@ -20,11 +21,11 @@ _LEAST_SHARE = 0.75
 _NONE: frozenset[str] = frozenset()
 _EITHER = frozenset({"possible", "allowed", "expected"})
 """What `could you` and `would you` may mean: a request, or what people do."""
-_OPEN_EN = frozenset({"what", "which", "where", "how", "whats"})
-_OPEN_ZH = frozenset("什啥哪怎何咋几")
+_OPEN_EN = frozenset({"what", "which", "where", "how", "when", "whats"})
 _NEAR = (frozenset({"advised", "obliged"}), frozenset({"possible", "expected"}))
-_NEAR_ZH = (frozenset({"advised", "obliged", "expected"}),)
 """Meanings that are one where it is asked what, not whether: what one should read, or must."""
+_OPEN_ZH = frozenset("什啥哪怎何咋几")
+"""Characters of Chinese texts that ask what or how: there 能 and 该 say the same."""
 
 
 class _Modals(NamedTuple):
@@ -32,49 +33,47 @@ class _Modals(NamedTuple):
 
     meanings: frozenset[str]
     """possible, allowed, advised, obliged, expected: what any of them may mean."""
-    shown: str
-    """The first of them as it stands."""
+    those: tuple[Said, ...]
 
 
 def compare(pair: Pair) -> Objection | None:
     """Object where both texts have modal words, and these have no meaning in common."""
-    stored = pair.stored.fact(_read)
-    if not stored.meanings:
+    here, there = pair.stored.fact(_signs_in), pair.asked.fact(_signs_in)
+    if not here or not there or here == there:
         return None
-    asked = pair.asked.fact(_read)
-    if not asked.meanings or not stored.meanings.isdisjoint(asked.meanings):
+    if difference(pair).share < LEAST_IN_COMMON:
         return None
-    if difference(pair).share < _LEAST_SHARE:
+    stored, asked = pair.stored.fact(_read), pair.asked.fact(_read)
+    if not stored.meanings or not asked.meanings:
         return None
-    return Objection(NAME, stored.shown, asked.shown)
+    if not stored.meanings.isdisjoint(asked.meanings):
+        return None
+    if share_beside(pair, stored.those, asked.those) < _LEAST_SHARE:
+        return None
+    return Objection(NAME, stored.those[0].shown, asked.those[0].shown)
+
+
+def _signs_in(text: Text) -> frozenset[str]:
+    """The words and characters of a text that may be modal: most texts have none."""
+    return _signs().intersection(text.norms)
 
 
 def _read(text: Text) -> _Modals:
-    norms = text.norms
-    if not _beginnings().isdisjoint(norms):
+    if any(sign.isascii() for sign in text.fact(_signs_in)):
         return _read_english(text)
-    if not _characters().isdisjoint(norms):
-        return _read_chinese(text)
-    return _Modals(_NONE, "")
+    return _read_chinese(text)
 
 
 def _read_english(text: Text) -> _Modals:
-    meanings, shown = _NONE, ""
-    for hit in _english().find(text.tokens):
-        found = _meanings(hit.key)
-        if not found or _is_read_over(text, hit.first):
-            continue
-        meanings |= found
-        shown = shown or surface(text, hit)
+    those = tuple(
+        said(text, hit)
+        for hit in _english().find(text.tokens)
+        if hit.key != "kind:none" and not _is_read_over(text, hit.first)
+    )
+    meanings = _NONE.union(*(_meanings(one.key) for one in those))
     if _OPEN_EN.isdisjoint(text.norms[:2]):
-        return _Modals(meanings, shown)
-    return _Modals(_with_near(meanings, _NEAR), shown)
-
-
-def _with_near(
-    meanings: frozenset[str], near: tuple[frozenset[str], ...]
-) -> frozenset[str]:
-    return meanings.union(*(those for those in near if not those.isdisjoint(meanings)))
+        return _Modals(meanings, those)
+    return _Modals(meanings.union(*(near for near in _NEAR if near & meanings)), those)
 
 
 def _is_read_over(text: Text, place: int) -> bool:
@@ -83,26 +82,22 @@ def _is_read_over(text: Text, place: int) -> bool:
 
 
 def _read_chinese(text: Text) -> _Modals:
-    meanings, shown = _NONE, ""
-    those = pieces(text)
-    starts, ends = {piece.start for piece in those}, {piece.end for piece in those}
-    for hit in _chinese().find(text.tokens):
-        # Within a longer word, as 能 in 功能, it is none.
-        whole = text.tokens[hit.first].start in starts and text.tokens[hit.end - 1].end in ends
-        if whole:
-            meanings |= _meanings(hit.key)
-            shown = shown or surface(text, hit)
-    if _OPEN_ZH.isdisjoint(text.norms):
-        return _Modals(meanings, shown)
-    return _Modals(_with_near(meanings, _NEAR_ZH), shown)
+    if not _OPEN_ZH.isdisjoint(text.norms):
+        return _Modals(_NONE, ())
+    cut = pieces(text)
+    starts, ends = {piece.start for piece in cut}, {piece.end for piece in cut}
+    # Within a longer word, as 能 in 功能, it is none.
+    those = tuple(
+        one
+        for one in (said(text, hit) for hit in _chinese().find(text.tokens))
+        if one.start in starts and one.end in ends
+    )
+    return _Modals(_NONE.union(*(_meanings(one.key) for one in those)), those)
 
 
 @cache
 def _meanings(key: str) -> frozenset[str]:
-    name = key.removeprefix("kind:")
-    if name == "either":
-        return _EITHER
-    return frozenset(name.split("+")) - {"none"}
+    return _EITHER if key == "either" else frozenset(key.split("+"))
 
 
 @cache
@@ -111,26 +106,17 @@ def _english() -> Phrases:
 
 
 @cache
-def _beginnings() -> frozenset[str]:
-    """The words that a modal phrase begins with: most texts have none, and are done with."""
+def _signs() -> frozenset[str]:
+    """The longest word of each phrase: no text has the phrase without it."""
+    lists = groups(__package__, "modality_en.txt") + groups(__package__, "modality_zh.txt")
     return frozenset(
-        token.norm
-        for word in words(__package__, "modality_en.txt")
-        for token in Text(word).tokens[:1]
-        if token.kind is Kind.WORD
+        max(Text(phrase).norms, key=len)
+        for kind, *those in lists
+        for phrase in those
+        if kind != "kind:none"
     )
 
 
 @cache
 def _chinese() -> Phrases:
     return Phrases(groups(__package__, "modality_zh.txt"))
-
-
-@cache
-def _characters() -> frozenset[str]:
-    return frozenset(
-        token.norm
-        for word in words(__package__, "modality_zh.txt")
-        for token in Text(word).tokens[:1]
-        if token.kind is Kind.HAN
-    )

@@ -156,8 +156,10 @@ def _restricting() -> frozenset[str]:
 
 
 def _keys(name: str) -> frozenset[str]:
+    """The keys of the listed words that are one unit."""
     listed = words(__package__, f"{name}_en.txt") | words(__package__, f"{name}_zh.txt")
-    return listed.union(unit.key for word in listed for unit in units(Text(word)).units)
+    found = (units(Text(word)).units for word in listed)
+    return listed.union(those[0].key for those in found if len(those) == 1)
 
 
 @cache
