@@ -42,7 +42,7 @@ _LOADING_SECONDS = 0.25
 """How often is looked whether an encoder is loaded."""
 MAX_LEARNING = 256
 """Entries whose vectors are being made; more are found by their key alone."""
-MAX_VECTORS = 1024
+MAX_EMBEDDED = 1024
 """Vectors of questions that were not found, kept until their answers are there."""
 MAX_TEXTS = 4096
 """Questions of entries that are kept as the guards read them."""
@@ -96,7 +96,7 @@ class Meaning:
         self._clock = clock
         self._tasks = tasks
         self._known = KnownEntries()
-        self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
+        self._embedded: OrderedDict[bytes, tuple[Space, Vector]] = OrderedDict()
         self._texts: OrderedDict[bytes, Text] = OrderedDict()
         self._searching: dict[bytes, asyncio.Future[None]] = {}
         self._learning = 0
@@ -135,7 +135,7 @@ class Meaning:
             done.set_result(None)
 
     async def _find(self, plan: Lookup) -> Meant:
-        asked, space = self._asked(plan)
+        asked, space = await self._asked(plan)
         vector = await self._embed(plan, space, plan.policy.semantic.deadline)
         neighbours = await space.index.search(plan.key.history, vector, NEIGHBOURS)
         now = self._clock.now()
@@ -194,16 +194,12 @@ class Meaning:
         if stored.key in self._known:
             self._known.prolong(stored.key, until)
             return
-        try:
-            _, space = self._asked(plan)
-        except NotCompared:
-            return
-        vector = self._vectors.pop(stored.key, None)
-        if vector is not None:
-            self._add(plan, space, vector, until)
-        elif self._learning < MAX_LEARNING:
+        embedded = self._embedded.pop(stored.key, None)
+        if embedded is not None:
+            self._add(plan, *embedded, until)
+        elif plan.text and self._learning < MAX_LEARNING:
             self._learning += 1
-            self._tasks.spawn(self._learn_later(plan, stored, space, until), "learn")
+            self._tasks.spawn(self._learn_later(plan, stored, until), "learn")
 
     def forget(self, key: bytes) -> None:
         """An entry is gone from the store: from now on it is not found."""
@@ -222,7 +218,7 @@ class Meaning:
     async def explain(self, plan: Lookup) -> Explanation:
         """What would happen to a question, with every guard's word on its nearest entries."""
         try:
-            asked, space = self._asked(plan)
+            asked, space = await self._asked(plan)
             vector = await self._embed(plan, space, LEARN_SECONDS)
         except NotCompared as refused:
             return Explanation("", refused.reason, (), ())
@@ -281,10 +277,12 @@ class Meaning:
                 firsts.append((key, space, asked, vector))
         return [group for group in groups.values() if len(group) > 1]
 
-    def _asked(self, plan: Lookup) -> tuple[Text, Space]:
+    async def _asked(self, plan: Lookup) -> tuple[Text, Space]:
         """A question as it is compared, and where. Raises NotCompared."""
         if plan.uncompared is not None:
             raise NotCompared(plan.uncompared)
+        if len(plan.text) > THREAD_ABOVE_CHARACTERS:
+            return await asyncio.to_thread(self._read, plan.text, plan.policy.semantic)
         return self._read(plan.text, plan.policy.semantic)
 
     def _read(self, text: str, rules: SemanticRules) -> tuple[Text, Space]:
@@ -298,12 +296,13 @@ class Meaning:
         return asked, space
 
     async def _embed(self, plan: Lookup, space: Space, deadline: float) -> Vector:
-        vector = self._vectors.get(plan.key.exact)
-        if vector is None:
-            vector = await space.encoder.embed(plan.text, deadline=deadline)
-            self._vectors[plan.key.exact] = vector
-            if len(self._vectors) > MAX_VECTORS:
-                self._vectors.popitem(last=False)
+        embedded = self._embedded.get(plan.key.exact)
+        if embedded is not None:
+            return embedded[1]
+        vector = await space.encoder.embed(plan.text, deadline=deadline)
+        self._embedded[plan.key.exact] = (space, vector)
+        if len(self._embedded) > MAX_EMBEDDED:
+            self._embedded.popitem(last=False)
         return vector
 
     def _judge(
@@ -364,10 +363,9 @@ class Meaning:
         self._known.add(plan.key, plan.text, space.index, until)
         space.index.add(plan.key.history, plan.key.exact, vector)
 
-    async def _learn_later(
-        self, plan: Lookup, stored: StoredResponse, space: Space, until: float
-    ) -> None:
+    async def _learn_later(self, plan: Lookup, stored: StoredResponse, until: float) -> None:
         try:
+            _, space = await self._asked(plan)
             vector = await _patiently(space.encoder, plan.text)
         except NotCompared:
             return  # found by its key alone

@@ -91,9 +91,9 @@ class _Level:
         """Must be made on the event loop."""
         log = StructLog(lambda line: None, form="json", level="info", wall=lambda: 0.0)
         self.index = PartitionedIndex(scan_below=shipped_settings().scan_below, log=log)
-        space = Space(ENGLISH.encoder, FakeEncoder(), self.index)
+        self._space = Space(ENGLISH.encoder, FakeEncoder(), self.index)
         self.meaning = Meaning(
-            pick=lambda text: space,
+            pick=lambda text: self._space,
             gate=Gate(Verifier({}, {})),
             store=store,
             aliases=Aliases(),
@@ -108,7 +108,7 @@ class _Level:
             asked = _plan(len(self.meaning))
             # As in the recorder: entry and plan have the same bytes for a key.
             asked = asked._replace(key=asked.key._replace(exact=answer.key))
-            self.meaning._vectors[answer.key] = vector
+            self.meaning._embedded[answer.key] = (self._space, vector)
             self.meaning.learn(asked, answer)
         await self.index.counts()  # behind all that waits
 

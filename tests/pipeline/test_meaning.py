@@ -321,7 +321,7 @@ async def test_many_late_vectors_are_bounded(level: Level, monkeypatch: pytest.M
 async def test_vectors_and_texts_that_are_kept_are_bounded(
     level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meaning, "MAX_VECTORS", 2)
+    monkeypatch.setattr(meaning, "MAX_EMBEDDED", 2)
     monkeypatch.setattr(meaning, "MAX_TEXTS", 1)
     questions = [f"What is the capital of country {number}?" for number in range(4)]
     for text in questions:
@@ -330,7 +330,7 @@ async def test_vectors_and_texts_that_are_kept_are_bounded(
         await level.know(near(text))
     for text in questions:
         await level.meaning.find(near(f"Please, {text}"))
-    assert len(level.meaning._vectors) == 2
+    assert len(level.meaning._embedded) == 2
     assert len(level.meaning._texts) == 1
 
 

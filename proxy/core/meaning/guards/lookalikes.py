@@ -66,15 +66,15 @@ def _words(text: Text) -> frozenset[str]:
 
 def _is_in_place_of(pair: Pair, one: str, other: str) -> bool:
     """Whether a neighbour of both is equal: common words come and go with other wordings."""
-    ours = pair.stored.fact(_neighbours).get(one, frozenset())
-    return not ours.isdisjoint(pair.asked.fact(_neighbours).get(other, frozenset()))
+    ours, theirs = pair.stored.fact(_neighbours), pair.asked.fact(_neighbours)
+    return not ours.get(one, set()).isdisjoint(theirs.get(other, set()))
 
 
-def _neighbours(text: Text) -> dict[str, frozenset[tuple[int, str]]]:
+def _neighbours(text: Text) -> dict[str, set[tuple[int, str]]]:
     row = ["", *(norm.removesuffix("'s") for norm in text.norms), ""]
-    found: dict[str, frozenset[tuple[int, str]]] = {}
+    found: dict[str, set[tuple[int, str]]] = {}
     for before, word, behind in zip(row, row[1:], row[2:], strict=False):
-        found[word] = found.get(word, frozenset()) | {(-1, before), (1, behind)}
+        found.setdefault(word, set()).update(((-1, before), (1, behind)))
     return found
 
 

@@ -7,6 +7,7 @@ quotation marks and colons they are what is asked about, and count as they stand
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -227,17 +228,17 @@ def _are_apart(norm: str, one: str, other: str, pair: Pair) -> bool:
     )
 
 
-def _telling(text: Text) -> dict[str, tuple[str, ...]]:
+def _telling(text: Text) -> dict[str, list[str]]:
     """The words whose case says what they are, as they are written, in order."""
     if _telling_words().isdisjoint(text.norms) or text.plain == text.plain.upper():
         return {}
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     known, last = _telling_words(), None
     for token in text.tokens:
         if token.norm in known:
             written = _written(text, token, last)
             if written:
-                found[token.norm] = (*found.get(token.norm, ()), written)
+                found.setdefault(token.norm, []).append(written)
         last = token
     return found
 
@@ -345,32 +346,32 @@ _COUNTS_BLANKS = re.compile(
 
 
 def _blanks(pair: Pair) -> Objection | None:
+    ours, theirs = _between(pair.stored), _between(pair.asked)
+    if ours == theirs:
+        return None
     stored, asked = pair.stored.plain, pair.asked.plain
-    if stored.split() == asked.split() and "\n" not in stored + asked:
-        return _doubled(pair)
-    if _split_lines(stored) != _split_lines(asked):
-        return _objection(
-            stored[stored.find(":") + 1 :].strip(), asked[asked.find(":") + 1 :].strip()
-        )
     if _COUNTS_BLANKS.search(pair.stored.folded):
-        return _doubled(pair)
+        return _objection(stored, asked)
+    one, other = _behind_colon(stored), _behind_colon(asked)
+    if _split_lines(one) != _split_lines(other):
+        return _objection(one, other)
     return _apart(pair)
 
 
-def _doubled(pair: Pair) -> Objection | None:
-    stored, asked = pair.stored.plain.strip(), pair.asked.plain.strip()
-    if _COUNTS_BLANKS.search(pair.stored.folded) and _NO_WORD.findall(stored) != _NO_WORD.findall(
-        asked
-    ):
-        return _objection(stored, asked)
-    return None
+def _between(text: Text) -> list[str]:
+    """The blanks between the tokens but for those of the last sign."""
+    tokens = text.tokens[: _length(text)]
+    return [text.plain[one.end : other.start] for one, other in pairwise(tokens)]
 
 
-def _split_lines(plain: str) -> list[list[str]]:
-    """What follows a colon, line by line; a single line says nothing."""
-    _, colon, rest = plain.partition(":")
-    lines = [line.split() for line in rest.split("\n") if line.strip()]
-    return lines if colon and len(lines) > 1 else []
+def _behind_colon(plain: str) -> str:
+    return plain.partition(":")[2].strip()
+
+
+def _split_lines(payload: str) -> list[list[str]]:
+    """Words line by line; a single line says nothing."""
+    lines = [line.split() for line in payload.split("\n") if line.strip()]
+    return lines if len(lines) > 1 else []
 
 
 def _apart(pair: Pair) -> Objection | None:
@@ -459,8 +460,6 @@ def _exclaimed(text: Text) -> frozenset[str]:
 
 def _end(pair: Pair) -> Objection | None:
     stored, asked = pair.stored.fact(_tail), pair.asked.fact(_tail)
-    if stored.split() == asked.split() and stored[:1].isspace() == asked[:1].isspace():
-        return None
     ours, theirs = stored.strip(), asked.strip()
     if ours == theirs:
         return None

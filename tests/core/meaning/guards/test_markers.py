@@ -13,6 +13,7 @@ EQUAL = [
     ("Which is better, rye and wheat bread?", "Which is better, rye or wheat bread?"),
     ("What are the causes and signs of gout?", "What are the causes or signs of gout?"),
     ("Can I return it if I lost the receipt?", "Can I return it when I lost the receipt?"),
+    ("How long do I wait before baking?", "How long do I wait until baking?"),
     ("Will I be charged unless I cancel?", "Will I be charged if I do not cancel?"),
     ("Should I swim even if it rains?", "Should I swim if it rains?"),
     ("What if it rains?", "What happens when it rains?"),

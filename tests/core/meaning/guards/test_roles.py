@@ -183,7 +183,9 @@ EQUAL = [
     ("给孩子买什么好", "买什么给孩子好"),
     ("送女友什么礼物", "送什么礼物给女友"),
     ("cups spoons plates bowls", "spoons bowls cups plates"),
-    ("向他要钱", "ask him for money 给"),
+    ("给他钱", "pay him"),
+    ("mugs forks pans jars", "pans forks jars mugs"),
+    ("Can only the owls hoot?", "Only the owls can hoot"),
     ("not only owls hoot", "owls not only hoot"),
     ("Is there only?", "Is there only?"),
 ]

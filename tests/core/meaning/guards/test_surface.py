@@ -23,6 +23,10 @@ EQUAL = [
     ("How do I use Sha256 here?", "How do I use SHA256 here?"),
     ("Is Galaxy24 waterproof?", "Is galaxy24 waterproof?"),
     ("Us or them", "us or them"),
+    ("How is 5 MG taken?", "How is 5 mg taken?"),
+    ("Capitalize fog here", "capitalize fog here?"),
+    ("Where is PART1234 made?", "Where is part1234 made?"),
+    ("How many characters are in Faust?", "how many characters are in Faust"),
     ("Is it us US or us?", "Is it us US?"),
     ("The Long Road To May Day Sales", "The long road to may day sales"),
     ("Is x Here In Your Long Title Words", "Is X Here In Your Long Title Words"),
@@ -57,7 +61,7 @@ EQUAL = [
     # Quotes
     ('Who sang "blue moon"?', 'who sang "Blue Moon"?'),
     ('Who sang "Blue Moon?"', 'Who sang "Blue Moon"?'),
-    ("What does 'moin' mean?", "what does “Moin” mean"),
+    ("What does 'moin' mean?", "what does “moin” mean"),
     ('Is "one" a word?', 'Is "two" a word?'),
     ('Is "one" a word?', "Is one a word?"),
 ]
@@ -116,7 +120,7 @@ DIFFERENT = [
     ("The door is open.", "The door is open?", ".", "?"),
     ("It is safe", "It is safe?", "", "?"),
     ("done", "done?", "", "?"),
-    ("她是老师。", "她是老师？", ".", "?"),
+    ("她是老师。", "她是老师？", "。", "?"),
     ("她睡了", "她睡了？", "", "?"),
 ]
 
