@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from proxy.core.meaning.difference import Difference, Edit, content, difference
 from proxy.core.meaning.script import Script, script_of
+from proxy.core.meaning.stem import stem
 from proxy.core.meaning.text import Pair, Text
 from proxy.core.meaning.units import Role, Unit, units
 
@@ -46,7 +47,7 @@ _MOST_UNITS = 8
 """Where more units differ, nobody asks which of them are spelt alike."""
 _LONG = 10
 """Units of a text that tells more than one thing; what moves in it changes its part."""
-_SHORTEST_SLIP = 4
+_SHORTEST_SLIP = 5
 """Letters of a word in which another letter is a slip and not another word."""
 _SHORTEST_KIN = 4
 _SHARED_START = 0.65
@@ -96,7 +97,7 @@ def features(pair: Pair, similarity: float) -> NDArray[np.float64]:
     few, many = sorted((len(found.stored_only), len(found.asked_only)))
     is_replaced = few == 1 == many
     respelt = _respelt(pair, found)
-    slips, apart = _matched(found, _differ_by_a_letter)
+    slips, apart = _matched(pair, found, _differ_by_a_letter)
     reworded = math.log1p(max(0, _reworded(pair, found) - respelt))
     asks_otherwise = a.asks != b.asks and _VAGUE.isdisjoint((a.asks, b.asks))
     return np.array(
@@ -117,7 +118,7 @@ def features(pair: Pair, similarity: float) -> NDArray[np.float64]:
             is_replaced * reworded,
             few == 1 and many == 2,
             few > 0 and few + many == 4,
-            math.log1p(_kin(found)),
+            math.log1p(_kin(pair, found)),
             _kinship(found),
             bool(found.moved) and max(len(found.stored), len(found.asked)) >= _LONG,
         ),
@@ -152,24 +153,29 @@ def _respelt(pair: Pair, found: Difference) -> int:
     return sum(unit.key != now.key for unit, now in both)
 
 
-def _matched(found: Difference, alike: Callable[[str, str], bool]) -> tuple[int, int]:
-    """How many units of one text have one that is alike in the other, and how many have none."""
+def _matched(pair: Pair, found: Difference, alike: Callable[[str, str], bool]) -> tuple[int, int]:
+    """How many words of one text have one that is alike in the other, and how many have none."""
     total = len(found.stored_only) + len(found.asked_only)
     if total > _MOST_UNITS:
         return 0, total
-    rest = [unit.key for unit in found.asked_only]
+    rest = _written(pair.asked, found.asked_only)
     matched = 0
-    for unit in found.stored_only:
-        other = next((key for key in rest if alike(unit.key, key)), None)
+    for word in _written(pair.stored, found.stored_only):
+        other = next((one for one in rest if alike(word, one)), None)
         if other is not None:
             rest.remove(other)
             matched += 1
     return matched, total - 2 * matched
 
 
-def _kin(found: Difference) -> int:
+def _written(text: Text, those: tuple[Unit, ...]) -> list[str]:
+    """The stems of the words as they stand: keys would be those of their synonyms."""
+    return [stem(text.plain[unit.start : unit.end].lower()) for unit in those]
+
+
+def _kin(pair: Pair, found: Difference) -> int:
     """How many words that one text alone has look like one of the other: paying, payment."""
-    return _matched(found, _are_kin)[0]
+    return _matched(pair, found, _are_kin)[0]
 
 
 def _are_kin(one: str, other: str) -> bool:

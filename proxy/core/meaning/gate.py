@@ -189,13 +189,13 @@ class _Bar(NamedTuple):
 
 def _verify(pair: Pair, similarity: float, bar: _Bar) -> tuple[float | None, bool]:
     if bar.weights is None:
-        return None, similarity >= bar.threshold or _says_the_same(pair)
+        return None, similarity >= bar.threshold or says_the_same(pair)
     probability = bar.weights.probability(features(pair, similarity))
-    return probability, probability >= bar.threshold or _says_the_same(pair)
+    return probability, probability >= bar.threshold or says_the_same(pair)
 
 
-def _says_the_same(pair: Pair) -> bool:
-    """Equal but for case, blanks and signs at the end."""
+def says_the_same(pair: Pair) -> bool:
+    """Whether the texts are equal but for case, blanks and signs at the end."""
     return pair.stored.fact(_bare) == pair.asked.fact(_bare)
 
 

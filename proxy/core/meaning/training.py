@@ -19,7 +19,7 @@ from proxy.core.meaning.fit import (
     set_weights,
     thresholds,
 )
-from proxy.core.meaning.gate import Guard
+from proxy.core.meaning.gate import Guard, says_the_same
 from proxy.core.meaning.text import Pair, Text
 from proxy.core.meaning.verifier import Group, Weights
 
@@ -31,7 +31,7 @@ FLOORS = {"all-minilm-l6-v2": 0.7, "multilingual-e5-small": 0.9}
 """The similarity below which an encoder's nearness says nothing."""
 _OTHER_FLOOR = 0.8
 _LIGHT = 5.0
-_PENALTY = 20.0
+_PENALTY = 10.0
 """On all features but similarity."""
 _NEVER = 1e9
 _FREE = frozenset({"similarity", "nearness"})
@@ -135,6 +135,9 @@ def learned(
     measured_by = set_weights(sets, np.ones(len(y), dtype=np.bool_), at_most)
     penalties = _penalties(group.language)
     probabilities = np.where(reached, held_out(sample, penalties), -1.0)
+    # The gate serves these whatever the verifier says.
+    same = np.array([says_the_same(pair) for pair in pairs])
+    probabilities[reached & same] = 1.0
     fitted = fit(x[reached], y[reached], sample.weight[reached], penalties)
     table = thresholds(probabilities, y, measured_by, RATES, traps_per_wanted=TRAPS_PER_WANTED)
     weights = Weights(fitted.bias, fitted.weights, floor, table)

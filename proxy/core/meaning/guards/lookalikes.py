@@ -46,7 +46,7 @@ def _built(ours: frozenset[str], theirs: frozenset[str]) -> Objection | None:
     """Object to two words that an ending or a beginning makes two terms."""
     for one in ours:
         start, end = one[:2], one[-_SHORTEST:]
-        for other in theirs:
+        for other in theirs if len(one) >= _WHOLE else ():
             if not other.startswith(start) and not other.endswith(end):
                 continue
             if (
@@ -144,12 +144,21 @@ def _forms(word: str) -> Iterator[str]:
         yield from (word + "s", word + "ed", word + "ing")
 
 
+@cache
+def _all(name: str) -> tuple[str, ...]:
+    """The entries of a list, for `str.startswith` and `str.endswith`."""
+    return tuple(words(__package__, name))
+
+
 def _other_ending(one: str, other: str) -> bool:
-    if one[:_SHORTEST] == other[:_SHORTEST]:
+    known = _all("lookalikes_endings.txt")
+    if one[:_SHORTEST] == other[:_SHORTEST] and one.endswith(known) and other.endswith(known):
         for endings in groups(__package__, "lookalikes_endings.txt"):
             if _heads(one, endings, _SHORTEST) & _heads(other, endings, _SHORTEST):
                 return True
     stems, endings = groups(__package__, "lookalikes_chemistry.txt")
+    if not (one.endswith(endings) and other.endswith(endings)):
+        return False
     return not _heads(one, endings, 2).intersection(stems).isdisjoint(_heads(other, endings, 2))
 
 
@@ -163,7 +172,10 @@ def _heads(word: str, endings: tuple[str, ...], least: int) -> set[str]:
 
 
 def _other_beginning(one: str, other: str) -> bool:
-    if one[-_SHORTEST:] != other[-_SHORTEST:]:
+    known = _all("lookalikes_prefixes.txt")
+    if one[-_SHORTEST:] != other[-_SHORTEST:] or not (
+        one.startswith(known) and other.startswith(known)
+    ):
         return False
     return any(
         _rests(one, line) & _rests(other, line)

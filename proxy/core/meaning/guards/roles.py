@@ -241,8 +241,19 @@ def _actor_changes(found: _Exchange, pair: Pair) -> bool:
         return False
     if found.has(_WH):
         return False
+    if _is_asked_within(pair.stored, found.stored[0]) and _is_asked_within(
+        pair.asked, found.asked[0]
+    ):
+        return True
     one, other = found.one, found.other
     return (one[0].acts and not one[1].acts) or (other[1].acts and not other[0].acts)
+
+
+def _is_asked_within(text: Text, first: Term) -> bool:
+    """Whether a question within the sentence asks with the term: `tell me who Apple sued`."""
+    terms = text.fact(_read).terms
+    place = terms.index(first)
+    return first.clause > 0 and place > 0 and terms[place - 1].key == _WH
 
 
 def _head_changes(found: _Exchange, pair: Pair) -> bool:

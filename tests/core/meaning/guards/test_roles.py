@@ -306,6 +306,9 @@ DIFFERENT = [
     ("What might this moss kill?", "What might kill this moss?"),
     ("Can her boss blame her?", "Can she blame her boss?"),
     ("我骗了人怎么办", "我被人骗了怎么办"),
+    ("I want to know who hired Nora", "I want to know who Nora hired"),
+    ("Tell me what rust damages", "Tell me what damages rust"),
+    ("Is the man who beat Omar here?", "Is the man who Omar beat here?"),
 ]
 
 
