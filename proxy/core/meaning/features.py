@@ -126,6 +126,12 @@ def features(pair: Pair, similarity: float) -> NDArray[np.float64]:
     )
 
 
+def nothing_differs(pair: Pair) -> bool:
+    """Whether nothing is left of both texts when equal units in equal order are taken off."""
+    found = difference(pair)
+    return not found.edits and not found.moved
+
+
 def _contained(a: frozenset[str], b: frozenset[str]) -> float:
     fewer = min(len(a), len(b))
     return len(a & b) / fewer if fewer else float(a == b)

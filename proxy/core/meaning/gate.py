@@ -190,7 +190,7 @@ class _Bar(NamedTuple):
 def _verify(pair: Pair, similarity: float, bar: _Bar) -> tuple[float | None, bool]:
     if bar.weights is None:
         return None, similarity >= bar.threshold or says_the_same(pair)
-    probability = bar.weights.probability(features(pair, similarity))
+    probability = bar.weights.judge(pair, similarity)
     return probability, probability >= bar.threshold or says_the_same(pair)
 
 

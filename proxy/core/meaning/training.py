@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from proxy.core.meaning.features import FEATURES, features
+from proxy.core.meaning.features import FEATURES, features, nothing_differs
 from proxy.core.meaning.fit import (
     Sample,
     Vector,
@@ -21,7 +22,7 @@ from proxy.core.meaning.fit import (
 )
 from proxy.core.meaning.gate import Guard, says_the_same
 from proxy.core.meaning.text import Pair, Text
-from proxy.core.meaning.verifier import Group, Weights
+from proxy.core.meaning.verifier import Alike, Group, Weights
 
 RATES = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.02, 0.03, 0.05, 0.1)
 """The error rates for which a threshold is kept."""
@@ -30,6 +31,9 @@ TRAPS_PER_WANTED = 1 / 7
 FLOORS = {"all-minilm-l6-v2": 0.7, "multilingual-e5-small": 0.9}
 """The similarity below which an encoder's nearness says nothing."""
 _OTHER_FLOOR = 0.8
+ALIKE_FROM = {"all-minilm-l6-v2": 0.85, "multilingual-e5-small": 0.95}
+"""The similarity from which on it counts that nothing differs but the wording."""
+_OTHER_ALIKE_FROM = 0.9
 _LIGHT = 5.0
 _PENALTY = 10.0
 """On all features but similarity."""
@@ -135,14 +139,25 @@ def learned(
     measured_by = set_weights(sets, np.ones(len(y), dtype=np.bool_), at_most)
     penalties = _penalties(group.language)
     probabilities = np.where(reached, held_out(sample, penalties), -1.0)
+    similarity = np.array([one.similarity for one in examples])
+    from_here = ALIKE_FROM.get(group.encoder, _OTHER_ALIKE_FROM)
+    alike = reached & (similarity >= from_here) & [nothing_differs(pair) for pair in pairs]
+    share = _share(alike, y, measured_by)
+    probabilities[alike] = np.maximum(probabilities[alike], share)
     # The gate serves these whatever the verifier says.
-    same = np.array([says_the_same(pair) for pair in pairs])
-    probabilities[reached & same] = 1.0
+    probabilities[reached & [says_the_same(pair) for pair in pairs]] = 1.0
     fitted = fit(x[reached], y[reached], sample.weight[reached], penalties)
     table = thresholds(probabilities, y, measured_by, RATES, traps_per_wanted=TRAPS_PER_WANTED)
-    weights = Weights(fitted.bias, fitted.weights, floor, table)
+    weights = Weights(fitted.bias, fitted.weights, floor, table, Alike(from_here, share))
     least = weights.threshold(max_error_rate)
     return Trained(weights, _outcomes(sets, probabilities, y, least))
+
+
+def _share(those: NDArray[np.bool_], y: Vector, weight: Vector) -> float:
+    """The share of those pairs that fits; 0 where there are too few to tell."""
+    if those.sum() < _FEWEST:
+        return 0.0
+    return float(np.average(y[those], weights=weight[those]))
 
 
 def _penalties(language: str) -> Vector:

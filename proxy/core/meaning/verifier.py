@@ -15,7 +15,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from proxy.core.meaning.features import FEATURES
+from proxy.core.meaning.features import FEATURES, features, nothing_differs
+from proxy.core.meaning.text import Pair
 
 FORMAT = "reprise-verifier"
 VERSION = 1
@@ -36,6 +37,18 @@ class Group(NamedTuple):
     language: str
 
 
+class Alike(NamedTuple):
+    """What is known of pairs in which nothing differs when wording is set aside."""
+
+    similarity: float
+    """From here on."""
+    probability: float
+    """The share of them that fits: what each of them has at the least."""
+
+
+_NOT_KNOWN = Alike(1.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What has been learned for one group."""
@@ -47,10 +60,18 @@ class Weights:
     """The similarity below which nothing is served."""
     thresholds: tuple[tuple[float, float], ...]
     """Pairs of error rate and probability to reach; rates rise, probabilities do not."""
+    alike: Alike = _NOT_KNOWN
 
-    def probability(self, features: NDArray[np.float64]) -> float:
-        """That the answer serves, between 0 and 1; `features` as long as `FEATURES`."""
-        score = float(self.weights @ features) + self.bias
+    def judge(self, pair: Pair, similarity: float) -> float:
+        """The probability that the stored answer serves, between 0 and 1."""
+        probability = self.probability(features(pair, similarity))
+        if similarity >= self.alike.similarity and nothing_differs(pair):
+            return max(probability, self.alike.probability)
+        return probability
+
+    def probability(self, values: NDArray[np.float64]) -> float:
+        """What the values of `FEATURES` alone say, between 0 and 1."""
+        score = float(self.weights @ values) + self.bias
         # A lone exp of a large number overflows; the two halves are the same function.
         if score >= 0:
             return 1.0 / (1.0 + math.exp(-score))
@@ -81,6 +102,7 @@ class Verifier:
                     **group._asdict(),
                     "floor": weights.floor,
                     "thresholds": [list(pair) for pair in weights.thresholds],
+                    "alike": weights.alike._asdict(),
                     "bias": weights.bias,
                     "weights": weights.weights.tolist(),
                 }
@@ -121,14 +143,15 @@ def _group(entry: Mapping[str, Any]) -> tuple[Group, Weights]:
     weights = np.array(entry["weights"], dtype=np.float64)
     thresholds = tuple((float(rate), float(least)) for rate, least in entry["thresholds"])
     bias, floor = float(entry["bias"]), float(entry["floor"])
+    alike = Alike(float(entry["alike"]["similarity"]), float(entry["alike"]["probability"]))
     if weights.shape != (len(FEATURES),):
         raise ValueError(f"{len(weights)} weights for {len(FEATURES)} features")
-    if not np.isfinite([*weights, bias, floor]).all():
+    if not np.isfinite([*weights, bias, floor, *alike]).all():
         raise ValueError("a number in it is not finite")
     if not _is_monotone(thresholds):
         raise ValueError("a larger error rate asks for a larger probability")
     group = Group(str(entry["encoder"]), str(entry["language"]))
-    return group, Weights(bias, weights, floor, thresholds)
+    return group, Weights(bias, weights, floor, thresholds, alike)
 
 
 def _is_monotone(thresholds: Sequence[tuple[float, float]]) -> bool:
