@@ -32,7 +32,9 @@ _SAMPLES = (
 """Pairs that differ in much, in each language that the guards know."""
 
 
-_LATE = frozenset({"antonyms", "direction", "scope", "substitution"})
+_LATE = frozenset(
+    {"antonyms", "aspect", "direction", "markers", "modality", "roles", "scope", "substitution"}
+)
 """Guards that need the two questions aligned, which costs more than all others together."""
 
 

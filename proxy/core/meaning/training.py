@@ -31,7 +31,7 @@ TRAPS_PER_WANTED = 1 / 7
 FLOORS = {"all-minilm-l6-v2": 0.7, "multilingual-e5-small": 0.9}
 """The similarity below which an encoder's nearness says nothing."""
 _OTHER_FLOOR = 0.8
-ALIKE_FROM = {"all-minilm-l6-v2": 0.85, "multilingual-e5-small": 0.95}
+ALIKE_FROM = {"all-minilm-l6-v2": 0.85, "multilingual-e5-small": 0.98}
 """The similarity from which on it counts that nothing differs but the wording."""
 _OTHER_ALIKE_FROM = 0.9
 _LIGHT = 5.0

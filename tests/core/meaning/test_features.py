@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.meaning.features import FEATURES, features, language_of
+from proxy.core.meaning.features import FEATURES, features, language_of, nothing_differs
 from proxy.core.meaning.text import Pair, Text
 
 
@@ -137,6 +137,20 @@ def test_what_moves_in_a_long_text_is_told_apart() -> None:
     )
     assert short["moved in a long text"] == 0
     assert long["moved in a long text"] == 1
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "expected"),
+    [
+        ("How do I dry a carpet?", "please how can I dry the carpet", True),
+        ("How do I dry a carpet?", "How do I dry a jacket?", False),
+        ("Dry a carpet", "Dry a red carpet", False),
+        ("red lamp and blue door", "blue door and red lamp", False),
+        ("帮我写一份辞职信", "写一封辞职信", True),
+    ],
+)
+def test_nothing_differs_where_only_wording_does(stored: str, asked: str, expected: bool) -> None:
+    assert nothing_differs(Pair(Text(stored), Text(asked))) == expected
 
 
 @pytest.mark.parametrize("similarity", [math.nan, math.inf, -math.inf, 1.0000001, -1.0, 2.0])

@@ -3,7 +3,14 @@ import pytest
 
 from proxy.core.meaning.features import FEATURES, features
 from proxy.core.meaning.text import Objection, Pair, Text
-from proxy.core.meaning.training import RATES, Example, TooFewError, Trained, learned
+from proxy.core.meaning.training import (
+    ALIKE_FROM,
+    RATES,
+    Example,
+    TooFewError,
+    Trained,
+    learned,
+)
 from proxy.core.meaning.verifier import Group
 
 GROUP = Group("all-minilm-l6-v2", "en")
@@ -54,6 +61,26 @@ def test_what_fits_more_often_when_nearer_is_learned() -> None:
     found = [probability(trained, similarity) for similarity in (0.82, 0.9, 0.98)]
     assert found == sorted(found)
     assert found[0] < 0.3 < 0.7 < found[2]
+
+
+def test_pairs_in_which_nothing_differs_have_the_share_of_them_that_fits() -> None:
+    those = examples()
+    near = [one.fits for one in those if one.similarity >= ALIKE_FROM[GROUP.encoder]]
+    assert made(those).weights.alike.probability == pytest.approx(sum(near) / len(near))
+    apart = [
+        one._replace(asked=f"How do I paint door {number}?") for number, one in enumerate(those)
+    ]
+    assert made(apart).weights.alike.probability == 0
+
+
+def test_what_is_equal_is_served_held_out_too() -> None:
+    equal = [
+        example(500 + n, 1.0, fits=True, asked=f"how do I repair lamp number {500 + n}")._replace(
+            set="equal"
+        )
+        for n in range(20)
+    ]
+    assert made([*examples(), *equal]).outcomes["equal"].wanted_served == 1
 
 
 def test_thresholds_are_of_the_told_rates_and_monotone() -> None:

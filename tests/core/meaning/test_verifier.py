@@ -7,7 +7,16 @@ import orjson
 import pytest
 
 from proxy.core.meaning.features import FEATURES
-from proxy.core.meaning.verifier import Group, Verifier, VerifierError, Weights, read, shipped
+from proxy.core.meaning.text import Pair, Text
+from proxy.core.meaning.verifier import (
+    Alike,
+    Group,
+    Verifier,
+    VerifierError,
+    Weights,
+    read,
+    shipped,
+)
 
 THRESHOLDS = ((0.005, 0.95), (0.01, 0.9), (0.05, 0.7))
 
@@ -28,6 +37,28 @@ def test_probability_is_the_logistic_of_the_weighted_features() -> None:
     assert weights(bias=-1.0, similarity=2.0).probability(x) == pytest.approx(
         1 / (1 + math.exp(-0.8))
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "similarity", "expected"),
+    [
+        ("How can I dry a carpet?", 0.9, 0.8),
+        ("How can I dry a carpet?", 0.89, 0.5),
+        ("How can I dry a jacket?", 0.9, 0.5),
+    ],
+)
+def test_a_pair_in_which_nothing_differs_has_at_least_the_share_of_such_pairs(
+    asked: str, similarity: float, expected: float
+) -> None:
+    alike = Weights(0.0, np.zeros(len(FEATURES)), 0.8, THRESHOLDS, Alike(0.9, 0.8))
+    found = alike.judge(Pair(Text("How do I dry a carpet?"), Text(asked)), similarity)
+    assert found == pytest.approx(expected)
+
+
+def test_nothing_is_taken_off_where_the_features_say_more() -> None:
+    alike = Weights(3.0, np.zeros(len(FEATURES)), 0.8, THRESHOLDS, Alike(0.9, 0.8))
+    found = alike.judge(Pair(Text("dry a carpet"), Text("dry the carpet")), 0.95)
+    assert found == pytest.approx(1 / (1 + math.exp(-3)))
 
 
 @pytest.mark.parametrize(("bias", "expected"), [(-1e6, 0.0), (1e6, 1.0)])
@@ -86,6 +117,8 @@ def _with(value: object, *path: str) -> Callable[[dict[str, Any]], None]:
         (_without("card"), "damaged: 'card'"),
         (_without("groups", "0", "bias"), "damaged: 'bias'"),
         (_with([1.0], "groups", "0", "weights"), "damaged: 1 weights"),
+        (_without("groups", "0", "alike"), "damaged: 'alike'"),
+        (_with("nan", "groups", "0", "alike", "probability"), "damaged: a number"),
         (_with("much", "groups", "0", "bias"), "damaged: could not convert"),
         (_with("nan", "groups", "0", "bias"), "damaged: a number in it is not finite"),
         (_with(None, "groups", "0", "floor"), "damaged"),
