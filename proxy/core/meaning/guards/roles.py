@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from proxy.core.meaning.difference import difference
 from proxy.core.meaning.frames import BOTH, CLAUSES, MOST_TERMS, WH, Frame, Term
 from proxy.core.meaning.frames_en import read_english
 from proxy.core.meaning.frames_exchange import Exchange, exchange, shared
@@ -19,6 +20,9 @@ from proxy.core.meaning.units import simplified
 
 NAME = "roles"
 
+_TURNING = re.compile(
+    r"\b(?:by|be|was|were|been|being|gets?|got|getting|only|did|does|me|my|us|our)\b|[把被给向只仅还要]"
+)
 _BY_DIRECTION = frozenset({"", "than"})
 """Comparisons are left to the guard that looks at small words."""
 _BEFORE_A_THING = re.compile(
@@ -29,6 +33,8 @@ _AFTER_A_THING = frozenset({"", "是", "叫", "在", "吗", "呢", "?", "有"})
 
 def compare(pair: Pair) -> Objection | None:
     """Object where the same words are said of each other the other way round."""
+    if not _may_turn(pair):
+        return None
     stored, asked = pair.stored.fact(_read), pair.asked.fact(_read)
     if _only_moves(stored, asked):
         return Objection(NAME, stored.shown, asked.shown)
@@ -44,6 +50,16 @@ def compare(pair: Pair) -> Objection | None:
     if found is None or _holds_both_ways(found, pair) or not _roles_change(found, pair):
         return None
     return Objection(NAME, _shown(pair.stored, found.stored), _shown(pair.asked, found.asked))
+
+
+def _may_turn(pair: Pair) -> bool:
+    # Most pairs keep their order, and have no word by which it could mean the other way round:
+    # to see that costs a fraction of reading them.
+    return bool(
+        difference(pair).moved
+        or _TURNING.search(pair.stored.folded)
+        or _TURNING.search(pair.asked.folded)
+    )
 
 
 def _read(text: Text) -> Frame:
