@@ -68,8 +68,8 @@ class Fetcher:
             response = response._replace(head=shared(flight.values))
         return response
 
-    async def wait_for_record(self, plan: Lookup) -> bool:
-        """Wait where a stored answer is about to be there; whether it is now.
+    async def wait_for_record(self, plan: Lookup) -> bool | None:
+        """Wait where a stored answer is about to be there; whether it is now, None for no wait.
 
         1. A stream under way answers a request for JSON: that answer could not be had sooner from
            a call of its own.
@@ -81,11 +81,11 @@ class Fetcher:
         if flight is None:
             flight = self.flights.find(plan)
             if flight is None:
-                return False
+                return None
             if flight.recording is None and not plan.operation.has_ended(flight.tail()):
-                return False
+                return None
         if not flight.is_recordable:
-            return False
+            return None
         reader = flight.attach()  # it counts as a reader: the flight goes on if its client leaves
         try:
             await _settled(flight, plan)

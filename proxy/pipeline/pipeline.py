@@ -120,9 +120,9 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
-        if isinstance(outcome, Miss):
+        if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
-            outcome = await self._mean(plan, outcome, exchange)
+            outcome = await self._mean(plan, outcome, self._semantic, exchange)
         match outcome:
             case Hit(stored):
                 response = await replay(stored, plan, self._store)
@@ -170,18 +170,20 @@ class Pipeline:
             self._clock.now(),
         )
 
-    async def _mean(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Outcome:
+    async def _mean(
+        self, plan: Lookup, miss: Miss, semantic: Semantic, exchange: Exchange
+    ) -> Outcome:
         """Look by meaning, where nothing fit was found by key."""
         may_look = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
-        if self._semantic is None or not may_look or self._fetcher.flights.find(plan):
+        if not may_look or self._fetcher.flights.find(plan):
             return miss
         self._recorder.flush()  # whoever asks the same in other words at once shall find it
         began = self._clock.monotonic()
-        meant = await self._semantic.find(plan)
+        meant = await semantic.find(plan)
         exchange.meaning_seconds = self._clock.monotonic() - began
         if isinstance(meant, Match):
             stored = self._store.get(meant.key)
-            left = self._semantic.remaining(meant.key, plan, self._clock.now())
+            left = semantic.remaining(meant.key, plan, self._clock.now())
             if stored is not None and left > 0:
                 return Hit(stored, Level.SEMANTIC, meant.similarity, left)
             return miss
@@ -277,7 +279,7 @@ class Pipeline:
             or miss.reason is MissReason.REQUEST
             or miss.reason is MissReason.CREDENTIAL
         )
-        if may_join and (await self._fetcher.wait_for_record(plan) or self._has_come(plan, miss)):
+        if may_join and await self._has_come(plan, miss):
             return await self.handle(request, exchange)
         try:
             response = await self._fetcher.fetch(request, plan, exchange, may_join=may_join)
@@ -293,7 +295,10 @@ class Pipeline:
             return instead
         return response
 
-    def _has_come(self, plan: Lookup, miss: Miss) -> bool:
+    async def _has_come(self, plan: Lookup, miss: Miss) -> bool:
+        is_there = await self._fetcher.wait_for_record(plan)
+        if is_there is not False:
+            return bool(is_there)
         # While it waited, the answer to a call in the other shape may have been stored.
         return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
 
