@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -289,32 +290,37 @@ class App:
             self._stop_watching.append(stop)
 
     async def _bring_semantic(self) -> None:
-        static = self.reloader.current.static
-        # A thread, for the libraries take their time and exact answers are served meanwhile.
-        module = await asyncio.to_thread(importlib.import_module, "proxy.semantic_level")
         try:
-            gate = await asyncio.to_thread(module.make_gate, static.verifier)
-            level: SemanticLevel = module.SemanticLevel(
-                encoders=static.encoders,
-                gate=gate,
-                scan_below=static.scan_below,
-                store=self._store,
-                aliases=self._aliases,
-                negatives=self._negatives,
-                clock=self._clock,
-                tasks=self._tasks,
-                log=self.log,
-            )
-            self._level = level
-            self._feedback.questions = level.meaning
-            self._handler.pipeline = self._pipeline(self.reloader.current)
-            await level.loaded()
-        except (OSError, module.VerifierError) as error:
-            told = {"why": str(error), "remedy": "exact answers are served; mend it and restart"}
-            self.log.emit("error", "nothing is compared by meaning", told)
+            # A thread, for the libraries take their time and exact answers are served meanwhile.
+            module = await asyncio.to_thread(importlib.import_module, "proxy.semantic_level")
+            try:
+                await self._make_semantic(module)
+            except (OSError, module.VerifierError) as error:
+                remedy = "exact answers are served; mend it and restart"
+                told = {"why": str(error), "remedy": remedy}
+                self.log.emit("error", "nothing is compared by meaning", told)
         finally:
             self._is_loading = False
             self._has_loaded = True
+
+    async def _make_semantic(self, module: ModuleType) -> None:
+        static = self.reloader.current.static
+        gate = await asyncio.to_thread(module.make_gate, static.verifier)
+        level: SemanticLevel = module.SemanticLevel(
+            encoders=static.encoders,
+            gate=gate,
+            scan_below=static.scan_below,
+            store=self._store,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            clock=self._clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
+        self._level = level
+        self._feedback.questions = level.meaning
+        self._handler.pipeline = self._pipeline(self.reloader.current)
+        await level.loaded()
 
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)

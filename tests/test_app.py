@@ -222,6 +222,19 @@ async def test_a_verifier_that_cannot_be_read_leaves_exact_answers_and_is_told_o
     assert "none.json" in told["why"]
 
 
+async def test_a_proxy_without_the_libraries_is_ready_and_serves_exact_answers(
+    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "proxy.semantic_level", None)  # importing it fails
+    log: list[bytes] = []
+    async with proxy("semantic: {}", log=log) as app:
+        await until(lambda: not app._is_loading)
+        assert await readiness(app) == 200
+        assert [(await ask(app.url)).is_hit for _ in range(2)] == [False, True]
+    (died,) = (json.loads(line) for line in log if b"background task died" in line)
+    assert died["task"] == "load-semantic"
+
+
 async def test_a_reload_that_turns_meaning_on_loads_it(
     tmp_path: Path, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from proxy.core.cache.thread import Thread
 
 MAX_ALIASES = 65536
+MAX_FOLLOWERS = 4096
+"""Entries of conversations that go on from one alias; the oldest, mostly gone by then, go first."""
 
 
 class Alias(NamedTuple):
@@ -26,7 +28,7 @@ class Aliases:
 
     def __init__(self) -> None:
         self._aliases: OrderedDict[bytes, Alias] = OrderedDict()
-        self._followers: dict[bytes, set[bytes]] = {}
+        self._followers: dict[bytes, dict[bytes, None]] = {}
         self.losses = 0
         """Counts aliases that are no more: what was planned with them is to be planned anew."""
 
@@ -53,7 +55,10 @@ class Aliases:
         """Take note that an entry was stored in a conversation that goes on from these."""
         for key in keys:
             if key in self._aliases:
-                self._followers.setdefault(key, set()).add(stored)
+                followers = self._followers.setdefault(key, {})
+                followers[stored] = None
+                if len(followers) > MAX_FOLLOWERS:
+                    del followers[next(iter(followers))]
 
     def put(self, key: bytes, alias: Alias) -> None:
         """Take note of an answer given."""

@@ -85,3 +85,12 @@ def test_what_is_no_more_is_counted() -> None:
     known.put(b"2", alias())
     known.clear()
     assert (len(known), known.losses) == (0, 2)
+
+
+def test_the_latest_entries_of_a_conversation_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aliases, "MAX_FOLLOWERS", 2)
+    known = Aliases()
+    known.put(b"1", alias())
+    for stored in (b"A", b"B", b"B", b"C"):
+        known.follow([b"1"], stored)
+    assert known.pop_all(b"T")[1] == {b"B", b"C"}
