@@ -60,6 +60,21 @@ class Static:
     scan_below: int = field(metadata={"path": "semantic.scan_below"})
     verifier: str = field(metadata={"path": "semantic.verifier"})
     """A path; empty for the shipped one."""
+    workers: int = field(metadata={"path": "workers"})
+    index: Literal["memory", "redis"] = field(metadata={"path": "semantic.index"})
+    record_requests: str = field(metadata={"path": "privacy.record_requests"})
+    disk_enabled: bool = field(metadata={"path": "persist.disk.enabled"})
+    disk_path: str = field(metadata={"path": "persist.disk.path"})
+    """Empty for the default directory."""
+    disk_max_bytes: int = field(metadata={"path": "persist.disk.max_bytes"})
+    redis_url: str = field(metadata={"path": "persist.redis.url"}, repr=False)
+    """Empty for none."""
+    redis_prefix: str = field(metadata={"path": "persist.redis.prefix"})
+    redis_deadline: float = field(metadata={"path": "persist.redis.deadline"})
+    redis_max_connections: int = field(metadata={"path": "persist.redis.max_connections"})
+    redis_log_entries: int = field(metadata={"path": "persist.redis.log_entries"})
+    redis_snapshot_every: float = field(metadata={"path": "persist.redis.snapshot_every"})
+    redis_collapse_wait: float = field(metadata={"path": "persist.redis.collapse_wait"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,12 @@ class Dynamic:
     log_level: LogLevel
     shutdown_grace: float
     keep_prompts: bool
+    doorkeeper: bool
+    related: bool
+    yield_above: int
+    background_concurrent: int
+    background_per_minute: int
+    background_tokens_per_hour: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +186,19 @@ def _static(file: File) -> Static:
         encoders=file.semantic.encoders,
         scan_below=file.semantic.scan_below,
         verifier=file.semantic.verifier,
+        workers=file.workers,
+        index=file.semantic.index,
+        record_requests=file.privacy.record_requests,
+        disk_enabled=file.persist.disk.enabled,
+        disk_path=file.persist.disk.path,
+        disk_max_bytes=file.persist.disk.max_bytes,
+        redis_url=file.persist.redis.url,
+        redis_prefix=file.persist.redis.prefix,
+        redis_deadline=file.persist.redis.deadline,
+        redis_max_connections=file.persist.redis.max_connections,
+        redis_log_entries=file.persist.redis.log_entries,
+        redis_snapshot_every=file.persist.redis.snapshot_every,
+        redis_collapse_wait=file.persist.redis.collapse_wait,
     )
 
 
@@ -183,6 +217,12 @@ def _dynamic(file: File) -> Dynamic:
         log_level=file.log.level,
         shutdown_grace=file.shutdown.grace,
         keep_prompts=file.privacy.keep_prompts,
+        doorkeeper=file.memory.doorkeeper,
+        related=file.background.related,
+        yield_above=file.background.yield_above,
+        background_concurrent=file.background.max_concurrent,
+        background_per_minute=file.background.max_per_minute,
+        background_tokens_per_hour=file.background.max_tokens_per_hour,
     )
 
 
@@ -199,6 +239,9 @@ def _pools(file: File) -> tuple[Pool, ...]:
                 (name.encode("ascii"), value.encode("ascii"))
                 for name, value in upstream.headers.items()
             ),
+            is_reprise=upstream.reprise,
+            admin_url=upstream.admin_url or "",
+            admin_token=upstream.admin_token,
         )
         for upstream in file.upstreams
     )
@@ -245,6 +288,9 @@ def _policy(
         ttl_jitter=ttl.jitter,
         stale_while_revalidate=ttl.stale_while_revalidate,
         stale_if_error=ttl.stale_if_error,
+        error_ttl=ttl.errors,
+        refresh_ahead=ttl.refresh_ahead,
+        stores=conduct.store,
         deterministic_only=conduct.deterministic_only,
         on_client_gone=OnClientGone(conduct.on_client_gone),
         finish_within=conduct.finish_within,

@@ -158,11 +158,20 @@ def _across(values: dict[str, Any]) -> Iterator[tuple[Steps, str, str]]:
     semantic = values.get("semantic")
     if isinstance(semantic, dict):
         yield from _across_encoders(_mappings(semantic.get("encoders")))
+        if semantic.get("index") == "redis" and not _redis_url(values):
+            remedy = "name a Redis by persist.redis.url"
+            yield ("semantic", "index"), "is redis, and there is no Redis", remedy
     admin = values.get("admin", {})
     own = admin.get("listen", _ADMIN_LISTEN) if isinstance(admin, dict) else _ADMIN_LISTEN
     if str(own) == str(values.get("listen", _LISTEN)) and not str(own).endswith(":0"):
         steps = ("listen",) if "listen" in values else ("admin", "listen")
         yield steps, "is also the address of the other listener", "write another port"
+
+
+def _redis_url(values: dict[str, Any]) -> object:
+    persist = values.get("persist")
+    redis = persist.get("redis") if isinstance(persist, dict) else None
+    return redis.get("url") if isinstance(redis, dict) else None
 
 
 def _mappings(values: object) -> list[tuple[int, dict[str, Any]]]:

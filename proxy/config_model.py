@@ -23,8 +23,11 @@ from proxy.config_types import (
     Masks,
     ModelName,
     OptionalDuration,
+    OptionalUrl,
     PathGlob,
     Patterns,
+    RedisPrefix,
+    RedisUrl,
     Scope,
     Scripts,
     Secret,
@@ -90,6 +93,11 @@ class Upstream(Section):
     headers: Headers = setting(
         {}, "Further headers of requests to it. Secrets come from the environment."
     )
+    reprise: Flag = setting(
+        False, "It is a Reprise too: wishes of clients, feedback and purges go on to it."
+    )
+    admin_url: OptionalUrl = setting(None, "Its admin listener; purges and epochs go on to it too.")
+    admin_token: Secret = setting("", "The token of its admin listener.")
 
 
 class Admin(Section):
@@ -119,6 +127,16 @@ class Ttl(Section):
     stale_if_error: Duration = setting(
         "10m", "How long after expiry a stale response is served when the upstream fails."
     )
+    errors: Duration = setting(
+        "0s",
+        "How long the upstream's refusal of a request (400, 404, 413, 415, 422 with an error "
+        "object) is repeated without asking again.",
+    )
+    refresh_ahead: Share = setting(
+        0.0,
+        "Share of the lifetime, at its end, in which an entry that is asked for again and again "
+        "is fetched anew in the background; 0 never.",
+    )
 
 
 class Memory(Section):
@@ -127,6 +145,9 @@ class Memory(Section):
     max_bytes: Size = setting("256MiB", "All entries together.")
     max_entries: Count = setting(100_000, "Number of entries.")
     max_entry_bytes: Size = setting("4MiB", "The largest response that is stored.")
+    doorkeeper: Flag = setting(
+        False, "Store an answer only when its question comes for the second time."
+    )
 
 
 class Limits(Section):
@@ -166,7 +187,8 @@ class Tenancy(RouteTenancy):
 
     secret: Secret = setting(
         "",
-        "Key of the hash of credentials; empty makes a new one at each start.",
+        "Key of the hash of credentials; empty makes one, and keeps it with what outlasts the "
+        "process.",
         restart=True,
     )
 
@@ -190,6 +212,9 @@ class Conduct(Section):
         "not out of the request.",
     )
     epoch: str = setting("", "Part of the key; a new value leaves everything stored before behind.")
+    store: Flag = setting(
+        True, "Whether new answers are stored; without, only what is there is served."
+    )
 
 
 class Bypass(Section):
@@ -280,6 +305,12 @@ class Semantic(RouteSemantic):
         "above, an HNSW graph is searched.",
         restart=True,
     )
+    index: Literal["memory", "redis"] = setting(
+        "memory",
+        "Where vectors are searched: in this process, or in vector sets of the Redis (8 or newer) "
+        "of `persist.redis.url`.",
+        restart=True,
+    )
     verifier: str = setting(
         "", "A file made by `reprise train`; empty is the one that is shipped.", restart=True
     )
@@ -292,6 +323,76 @@ class Privacy(Section):
         False,
         "Keep questions that were not found, and show the text of questions on the admin "
         "listener and in the commands that ask it.",
+    )
+    record_requests: str = setting(
+        "",
+        "A file to which requests that are looked up are appended, bodies and all, one JSON object "
+        "a line, for `reprise warm`; empty records none.",
+        restart=True,
+    )
+
+
+class Disk(Section):
+    """What is kept on local disk."""
+
+    enabled: Flag = setting(
+        True, "Keep what was learnt in a file, so that a restart loses nothing.", restart=True
+    )
+    path: str = setting(
+        "", "Its directory; empty is `reprise` in $XDG_DATA_HOME (~/.local/share).", restart=True
+    )
+    max_bytes: Size = setting("1GiB", "The largest size of what it keeps.", restart=True)
+
+
+class Redis(Section):
+    """What replicas share."""
+
+    url: RedisUrl = setting(
+        "",
+        "`redis://`, `rediss://` (TLS), `unix://`, `redis+sentinel://HOST,HOST/MASTER` or "
+        "`redis+cluster://HOST,HOST`; empty shares nothing.",
+        restart=True,
+    )
+    prefix: RedisPrefix = setting("reprise", "Begins the names of all keys.", restart=True)
+    deadline: Deadline = setting(
+        "20ms", "How long a request waits for Redis at most.", restart=True
+    )
+    max_connections: Count = setting(16, "Connections to each server.", restart=True)
+    log_entries: Count = setting(
+        100_000, "Changes that the log holds for replicas that are behind.", restart=True
+    )
+    snapshot_every: Duration = setting(
+        "5m",
+        "How often one of the replicas writes a snapshot of what is found by meaning.",
+        restart=True,
+    )
+    collapse_wait: Duration = setting(
+        "10s",
+        "How long a request waits for the same call of another replica; 0 does not.",
+        restart=True,
+    )
+
+
+class Persist(Section):
+    """What outlasts the process."""
+
+    disk: Disk = section(Disk, "What is kept on local disk.")
+    redis: Redis = section(Redis, "What replicas share.")
+
+
+class Background(Section):
+    """Requests of the proxy's own making, and those marked `x-cache-priority: background`."""
+
+    related: Flag = setting(
+        False, "After a hit, ask what usually follows it, if that is not stored."
+    )
+    yield_above: Count = setting(
+        1, "They wait while more requests of clients than this are at the upstream."
+    )
+    max_concurrent: Count = setting(1, "How many are at the upstream at a time.")
+    max_per_minute: Count = setting(60, "How many begin in a minute, related and refreshed ones.")
+    max_tokens_per_hour: Count = setting(
+        100_000, "Tokens that related and refreshed ones may take in an hour."
     )
 
 
@@ -340,6 +441,9 @@ class File(Section):
 
     version: Annotated[int, Field(ge=1, le=1)] = setting(1, "Version of this format.")
     listen: Listen = setting("127.0.0.1:8080", "Address of the proxy.", restart=True)
+    workers: Count = setting(
+        1, "Processes that share the address, and through disk what they learn.", restart=True
+    )
     upstream: Url | None = setting(None, "The only upstream; or else `upstreams`.")
     upstreams: Annotated[tuple[Upstream, ...], Field(strict=False)] = setting(
         (), "Several upstreams. A request goes to the first that names its model."
@@ -347,6 +451,8 @@ class File(Section):
     admin: Admin = section(Admin, "The admin listener.")
     ttl: Ttl = section(Ttl, "How long a stored response is served.")
     memory: Memory = section(Memory, "Bounds of the entries in memory.")
+    persist: Persist = section(Persist, "What outlasts the process.")
+    background: Background = section(Background, "Requests of the proxy's own making.")
     limits: Limits = section(Limits, "Bounds of requests and connections.")
     timeouts: Timeouts = section(Timeouts, "Deadlines of one upstream exchange.")
     tenancy: Tenancy = section(Tenancy, "Who shares stored responses with whom.")

@@ -31,6 +31,8 @@ from proxy.config_values import (
     parse_model,
     parse_path_glob,
     parse_pattern,
+    parse_redis_prefix,
+    parse_redis_url,
     parse_scope,
     parse_secret,
     parse_size,
@@ -38,6 +40,7 @@ from proxy.config_values import (
     parse_upstream_header_name,
     parse_url,
     parse_word,
+    redacted_url,
 )
 
 REDACTED = "***"
@@ -158,6 +161,18 @@ Url = Annotated[
     PlainValidator(parse_url),
     _text_schema(examples=["http://127.0.0.1:11434", "https://llm.example.org/api"]),
 ]
+OptionalUrl = Annotated[
+    str | None,
+    PlainValidator(lambda value: None if value is None else parse_url(value)),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+]
+RedisUrl = Annotated[
+    str,
+    PlainValidator(parse_redis_url),
+    PlainSerializer(redacted_url),
+    _text_schema(examples=["redis://127.0.0.1:6379/0", "${REPRISE_REDIS_URL:-}"]),
+]
+RedisPrefix = Annotated[str, PlainValidator(parse_redis_prefix), _text_schema()]
 Secret = Annotated[
     str,
     PlainValidator(parse_secret),

@@ -52,6 +52,7 @@ _LARGEST_SIZE = 1024**5
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_REDIS_PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _PRINTABLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _FRAMING = (
     "connection",
@@ -204,6 +205,48 @@ def parse_url(value: object) -> str:
         raise ConfigValueError("a URL has no spaces", "write %20")
     authority = bracketed if port is None else f"{bracketed}:{port}"
     return f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
+
+
+REDIS_SCHEMES = (
+    *("redis", "rediss", "unix"),
+    *("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
+)
+
+
+def parse_redis_url(value: object) -> str:
+    """Where Redis is, by one of REDIS_SCHEMES; empty for nowhere. It may hold a password."""
+    text = check_text(value)
+    example = 'write such as "redis://127.0.0.1:6379/0"'
+    if not text:
+        return text
+    scheme, separator, rest = text.partition("://")
+    if scheme not in REDIS_SCHEMES or not separator:
+        raise ConfigValueError("begins with none of " + ", ".join(REDIS_SCHEMES), example)
+    if not _PRINTABLE.fullmatch(text) or " " in text or not rest.rpartition("@")[2].strip("/"):
+        raise ConfigValueError("is not a URL of Redis", example)
+    if scheme.endswith("+sentinel") and not rest.rpartition("@")[2].partition("/")[2]:
+        raise ConfigValueError(
+            "does not name the master", 'write such as "redis+sentinel://HOST:26379/MASTER"'
+        )
+    return text
+
+
+def redacted_url(url: str) -> str:
+    """The URL without user name and password."""
+    scheme, separator, rest = url.partition("://")
+    credentials, at, place = rest.rpartition("@")
+    return f"{scheme}{separator}{'***@' if at and credentials else ''}{place}"
+
+
+def parse_redis_prefix(value: object) -> str:
+    """What begins the names of our keys: letters, digits, and . _ - :, at most 64."""
+    text = check_text(value)
+    if not _REDIS_PREFIX.fullmatch(text):
+        raise ConfigValueError(
+            "has another character than letters, digits and . _ - : in it, or none",
+            'write such as "reprise"',
+        )
+    return text
 
 
 def check_text(value: object) -> str:

@@ -1,8 +1,9 @@
 """What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from proxy.core.cache.change import Change
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.meaning.outcome import Meant
@@ -15,6 +16,10 @@ if TYPE_CHECKING:  # a proxy that does not compare by meaning does without numpy
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 """Shape (dimensions,), of length 1."""
+
+
+TakeIn: TypeAlias = Callable[[Sequence[Change]], Awaitable[None]]
+"""Takes in what others have changed, in order; waits between, so that the event loop stays free."""
 
 
 class Clock(Protocol):
@@ -39,11 +44,51 @@ class Store(Protocol):
     def put(self, stored: StoredResponse) -> bool:
         """Keep it in place of what its key had; False where it is over the bounds."""
 
+    def recount(self, stored: StoredResponse) -> None:
+        """Count its bytes anew, if it is there: something was derived from it."""
+
     def delete(self, key: bytes) -> bool:
         """Forget it; False where there was nothing."""
 
     def scan(self) -> Iterable[StoredResponse]:
         """All that is stored, least recently used first; a snapshot, safe to change meanwhile."""
+
+
+class Journal(Protocol):
+    """Keeps changes beyond this process, and tells of those that others made (design 8)."""
+
+    def append(self, change: Change) -> None:
+        """Keep it, and let the others know, within a second. Never blocks, never raises."""
+
+    async def start(self, take_in: TakeIn) -> None:
+        """Begin to hand over what was kept before, then whatever others change.
+
+        Returns when the first is done, or cannot be. Never raises: what cannot be read is left
+        out, and what cannot be reached is tried again in the background.
+        """
+
+    async def close(self) -> None:
+        """Keep what waits, within a second or two, and end."""
+
+
+class Shared(Protocol):
+    """The stored responses that all replicas have in common (mission C2, E6)."""
+
+    async def fetch(self, key: bytes) -> StoredResponse | None:
+        """What is stored under an exact key, stale or not, within a short deadline.
+
+        None also where it is late, broken, or surely absent. Never raises.
+        """
+
+    async def claim(self, key: bytes, patience: float) -> StoredResponse | None:
+        """Ask whether another replica has, or makes, the answer that is missing here.
+
+        Where one makes it just now, wait for it, `patience` seconds at most, and give what it has
+        stored. None: call the upstream; until `release` the others wait for that. Never raises.
+        """
+
+    def release(self, key: bytes) -> None:
+        """The call has ended. What it has stored was appended to the journal before."""
 
 
 class Semantic(Protocol):

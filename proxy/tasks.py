@@ -1,8 +1,35 @@
 """Background tasks: named, kept, and waited for at the end. The only place that creates one."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Beat: TypeAlias = Callable[[], None]
+"""Says that a piece of work was done well."""
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 60.0
+"""Seconds before a loop that died is begun again; they double until it does well."""
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """How a loop is doing (mission E9)."""
+
+    every: float
+    """Seconds within which it should do well once."""
+    last: float
+    """Loop time in seconds at which it last did well, or was begun."""
+    deaths: int = 0
+    pause: float = FIRST_PAUSE
+
+    def age(self, now: float) -> float:
+        """Seconds since it last did well; `now` is the event loop's time."""
+        return max(0.0, now - self.last)
+
+    def is_late(self, now: float) -> bool:
+        """Whether somebody should look after it."""
+        return self.age(now) > 3 * self.every + FIRST_PAUSE
 
 
 class Tasks:
@@ -12,6 +39,7 @@ class Tasks:
         """`on_error` is told the name and the exception of a task that died of one."""
         self._on_error = on_error
         self._running: set[asyncio.Task[Any]] = set()
+        self._heartbeats: dict[str, Heartbeat] = {}
 
     def __len__(self) -> int:
         return len(self._running)
@@ -22,6 +50,59 @@ class Tasks:
         self._running.add(task)
         task.add_done_callback(self._done)
         return task.cancel
+
+    @property
+    def heartbeats(self) -> Mapping[str, Heartbeat]:
+        """Those of the loops that are kept, by their names."""
+        return self._heartbeats
+
+    def keep(
+        self, run: Callable[[Beat], Coroutine[Any, Any, Any]], name: str, *, every: float
+    ) -> Callable[[], object]:
+        """Run a loop until what is returned is called.
+
+        What dies of an error is told of and begun again after a pause; one that returns has ended.
+        `run` gets a function to call after each piece of work that went well, at least every
+        `every` seconds when all is in order.
+        """
+        heartbeat = Heartbeat(every, asyncio.get_running_loop().time())
+        self._heartbeats[name] = heartbeat
+        cancel = self.spawn(self._keep(run, name, heartbeat), name)
+
+        def end() -> None:
+            self._heartbeats.pop(name, None)
+            cancel()
+
+        return end
+
+    async def _keep(
+        self,
+        run: Callable[[Beat], Coroutine[Any, Any, Any]],
+        name: str,
+        heartbeat: Heartbeat,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def beat() -> None:
+            heartbeat.last = loop.time()
+            heartbeat.pause = FIRST_PAUSE
+
+        while True:
+            task = loop.create_task(run(beat), name=name)
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError:
+                task.cancel()
+                await asyncio.wait((task,))
+                raise
+            error = None if task.cancelled() else task.exception()
+            if error is None:
+                self._heartbeats.pop(name, None)
+                return
+            heartbeat.deaths += 1
+            self._on_error(name, error)
+            await asyncio.sleep(heartbeat.pause)
+            heartbeat.pause = min(2 * heartbeat.pause, LONGEST_PAUSE)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

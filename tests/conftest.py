@@ -66,7 +66,8 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
     """Start the app in this process, before the scripted upstream unless told otherwise.
 
     Settings are the YAML of a configuration file; those that do not speak of `semantic` load no
-    encoder. `log` receives the log lines. Several may run at once.
+    encoder, and those without `persist.disk.path` keep nothing on disk. `log` receives the log
+    lines. Several may run at once.
     """
     numbers = itertools.count()
 
@@ -85,9 +86,12 @@ def proxy(tmp_path: Path, upstream: ScriptedUpstream) -> StartProxy:
             config = load(
                 file, upstream=upstream, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
             )
-            if "semantic" in settings:
-                return config
-            return replace(config, static=replace(config.static, encoders=()))
+            static = config.static
+            if "semantic" not in settings:
+                static = replace(static, encoders=())
+            if not static.disk_path:
+                static = replace(static, disk_enabled=False)
+            return replace(config, static=static)
 
         config = await asyncio.to_thread(configure)
         lines: list[bytes] = [] if log is None else log
@@ -107,7 +111,7 @@ def serve(tmp_path: Path) -> Serve:
 
     Without a configuration file of the test's own it loads encoders only with `semantic`.
     """
-    models = {"REPRISE_MODELS": str(prepared_models())}
+    models = {"REPRISE_MODELS": str(prepared_models()), "XDG_DATA_HOME": str(tmp_path / "data")}
     plain = tmp_path / "plain.yaml"
     plain.write_text("semantic: {enabled: false}")
 

@@ -20,8 +20,10 @@ PACKAGE = ROOT / "proxy"
 
 FLOOR = {"core", "ports", "tasks", "telemetry"}
 ADAPTERS = {"store", "upstream", "semantic"}
+LINKS = {"redis_link"}
+"""Connections that several adapters have in common."""
 EDGE = {"server", "admin"}
-BELOW_APP = FLOOR | ADAPTERS | EDGE | {"pipeline", "clock", "__init__"}
+BELOW_APP = FLOOR | ADAPTERS | LINKS | EDGE | {"pipeline", "clock", "__init__"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "core": set(),
@@ -31,7 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "telemetry": {"core", "ports", "tasks"},
     "config": {"core"},
     "pipeline": FLOOR,
-    **dict.fromkeys(ADAPTERS, FLOOR),
+    "redis_link": FLOOR,
+    **dict.fromkeys(ADAPTERS, FLOOR | LINKS),
     **dict.fromkeys(EDGE, FLOOR | ADAPTERS | {"pipeline"}),
     "k8s": {"core", "ports", "tasks"},
     "reload": FLOOR | {"config"},
@@ -66,6 +69,8 @@ OWNERS: dict[str, set[str]] = {
     "sentencepiece": {"semantic"},
     "huggingface_hub": {"semantic"},
     "hnswlib": {"semantic"},
+    "redis": {"redis_link"},
+    "msgpack": {"store"},
 }
 """The rooms in which each library may be imported."""
 

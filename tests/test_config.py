@@ -275,7 +275,19 @@ admin: {listen: "h:2", token: t}
 tenancy: {secret: s}
 limits: {max_header_bytes: 1, max_connections: 1}
 log: {format: json}
-semantic: {encoders: [], scan_below: 1, verifier: v.json}
+semantic: {encoders: [], scan_below: 1, verifier: v.json, index: redis}
+workers: 2
+privacy: {record_requests: f}
+persist:
+  disk: {enabled: false, path: p, max_bytes: 1}
+  redis:
+    url: redis://user:geheim@h/0
+    prefix: p
+    deadline: 1s
+    max_connections: 1
+    log_entries: 1
+    snapshot_every: 1s
+    collapse_wait: 1s
 """
 
 
@@ -304,6 +316,7 @@ def test_static_part_of_a_running_process_stays(file: Path) -> None:
     assert (shown["upstream"], shown["ttl"]["exact"]) == ("http://new", "1h")
     assert (shown["semantic"]["encoders"], shown["semantic"]["scan_below"]) == ([], 1)
     assert shown["semantic"]["deadline"] == "1s"
+    assert shown["persist"]["redis"]["url"] == "redis://***@h/0"
     assert new.redacted()["listen"] == "127.0.0.1:8080"
 
 

@@ -86,12 +86,14 @@ def test_shipped_file_is_usable_and_names_its_schema(file: Path) -> None:
 def test_commented_parts_of_the_default_file_are_usable(tmp_path: Path) -> None:
     lines = (CONFIG / "reprise.yaml").read_text().splitlines()
     begin = lines.index("# upstreams:")
-    upstreams = [line.removeprefix("# ") for line in lines[begin : begin + 7]]
+    upstreams = [line.removeprefix("# ") for line in lines[begin : begin + 11]]
     routes = [line.removeprefix("#") for line in lines[lines.index("routes: []") + 1 :]]
     file = tmp_path / "f.yaml"
     file.write_text("\n".join([*upstreams, "routes:", *routes]))
     config = load(file, env=ENV)
-    assert [pool.name for pool in config.dynamic.pools] == ["small", "hosted"]
+    assert [pool.name for pool in config.dynamic.pools] == [
+        *("small", "hosted", "http://reprise.central:8080")
+    ]
     assert len(config.dynamic.routes) == 1
 
 

@@ -26,6 +26,8 @@ from proxy.config_values import (
     parse_model,
     parse_path_glob,
     parse_pattern,
+    parse_redis_prefix,
+    parse_redis_url,
     parse_scope,
     parse_secret,
     parse_size,
@@ -33,6 +35,7 @@ from proxy.config_values import (
     parse_upstream_header_name,
     parse_url,
     parse_word,
+    redacted_url,
     shown,
 )
 
@@ -352,3 +355,43 @@ def test_list_may_have_to_have_something_in_it() -> None:
 def test_values_are_shown_short() -> None:
     assert shown(None) == '"null"'
     assert len(shown("x" * 1000)) == 62
+
+
+@pytest.mark.parametrize(
+    ("url", "shown_as"),
+    [
+        ("", ""),
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+        ("redis://:geheim@h:1/0", "redis://***@h:1/0"),
+        ("rediss://user:ge%40heim@h", "rediss://***@h"),
+        ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"),
+        ("redis+sentinel://a:26379,b:26379/main/0", "redis+sentinel://a:26379,b:26379/main/0"),
+        ("redis+cluster://user:x@a:1,b:2", "redis+cluster://***@a:1,b:2"),
+    ],
+)
+def test_url_of_redis_is_kept_and_shown_without_password(url: str, shown_as: str) -> None:
+    assert parse_redis_url(url) == url
+    assert redacted_url(url) == shown_as
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("127.0.0.1:6379", "begins with none"),
+        ("http://x", "begins with none"),
+        ("redis:", "begins with none"),
+        ("redis://", "not a URL"),
+        ("redis://user@", "not a URL"),
+        ("redis://a b", "not a URL"),
+        ("redis+sentinel://a:1,b:2", "master"),
+        (5, "text"),
+    ],
+)
+def test_no_url_of_redis_is_refused(value: object, message: str) -> None:
+    assert message in mistake(parse_redis_url, value).message
+
+
+def test_prefix_of_keys_has_plain_characters() -> None:
+    assert parse_redis_prefix("team-a:reprise_2.0") == "team-a:reprise_2.0"
+    for text in ("", "a b", "a*", "{a}", "a" * 65):
+        assert "character" in mistake(parse_redis_prefix, text).message

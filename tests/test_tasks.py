@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from proxy.tasks import Tasks
+from proxy.tasks import Heartbeat, Tasks
 
 Told = list[tuple[str, BaseException]]
 
@@ -186,3 +186,54 @@ async def test_an_error_while_draining_is_told(tasks: Tasks, told: Told) -> None
     await begun.wait()
     await tasks.drain(0)
     assert told == [("late", error)]
+
+
+async def test_a_loop_that_dies_is_told_of_and_begun_again(
+    tasks: Tasks, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.tasks.FIRST_PAUSE", 0.001)
+    runs = asyncio.Semaphore(0)
+
+    async def run(beat: Callable[[], None]) -> None:
+        runs.release()
+        if len(told) < 3:
+            raise ValueError(len(told))
+        beat()
+        await asyncio.Event().wait()
+
+    stop = tasks.keep(run, "loop", every=1.0)
+    async with asyncio.timeout(10):
+        for _ in range(4):
+            await runs.acquire()
+    heartbeat = tasks.heartbeats["loop"]
+    assert [str(error) for _, error in told] == ["0", "1", "2"]
+    assert (heartbeat.deaths, heartbeat.pause) == (3, 0.001)
+    stop()
+    assert tasks.heartbeats == {}
+    await tasks.drain(1)
+
+
+async def test_a_loop_that_is_cancelled_from_outside_has_ended(tasks: Tasks, told: Told) -> None:
+    async def run(beat: Callable[[], None]) -> None:
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    tasks.keep(run, "loop", every=1.0)
+    await tasks.drain(5)
+    assert (tasks.heartbeats, told) == ({}, [])
+
+
+async def test_a_stopped_loop_ends_its_work(tasks: Tasks) -> None:
+    work = Work()
+    stop = tasks.keep(lambda beat: work.run(), "loop", every=1.0)
+    await work.begun.wait()
+    stop()
+    await tasks.drain(5)
+    assert work.was_cancelled
+
+
+def test_a_heartbeat_is_late_after_three_rounds() -> None:
+    heartbeat = Heartbeat(every=10.0, last=100.0)
+    assert (heartbeat.age(90.0), heartbeat.age(105.0)) == (0.0, 5.0)
+    assert not heartbeat.is_late(130.0)
+    assert heartbeat.is_late(131.0)

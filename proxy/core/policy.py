@@ -93,6 +93,12 @@ class Policy:
     ttl_jitter: float = 0.1
     stale_while_revalidate: float = 0.0
     stale_if_error: float = 600.0
+    error_ttl: float = 0.0
+    """How long an upstream's refusal of a request is repeated (mission E6)."""
+    refresh_ahead: float = 0.0
+    """Share of the lifetime, at its end, in which a hit makes a fresh answer be fetched."""
+    stores: bool = True
+    """Whether new answers are stored; else only what is there is served."""
     deterministic_only: bool = False
     """Only requests with `temperature: 0` are looked up and stored."""
     on_client_gone: OnClientGone = OnClientGone.FINISH
@@ -141,6 +147,11 @@ class Pool:
     """Sent as bearer token in place of the client's, where set."""
     fields: Fields = field(default=(), repr=False)
     """Further fields of requests to it; they replace the client's of the same name."""
+    is_reprise: bool = False
+    """It is a cache of our kind (mission G5): it gets the client's wishes, feedback and purges."""
+    admin_url: str = ""
+    """Its admin listener, for purges; empty where they are not forwarded."""
+    admin_token: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,9 @@ class _Glance:
     def put(self, stored: StoredResponse) -> bool:
         return False
 
+    def recount(self, stored: StoredResponse) -> None:
+        return
+
     def delete(self, key: bytes) -> bool:
         return False
 

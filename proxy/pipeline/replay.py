@@ -39,8 +39,7 @@ async def replay(stored: StoredResponse, plan: Lookup, store: Store) -> Response
         else:
             body = _derive(stored, plan)
         stored.derived = {**(stored.derived or {}), variant: body}
-        if store.get(stored.key) is stored:
-            store.put(stored)  # counts its bytes anew
+        store.recount(stored)
     if not body:
         return None
     head = stored.head

@@ -77,6 +77,11 @@ class MemoryStore:
         self._evict()
         return stored.key in self._entries
 
+    def recount(self, stored: StoredResponse) -> None:
+        """Count its bytes anew, if it is there: something was derived from it."""
+        if self._entries.get(stored.key) is stored:
+            self.put(stored)
+
     def delete(self, key: bytes) -> bool:
         """Forget it; False where there was nothing."""
         is_gone = self._take_out(key)
