@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from proxy import __version__
+from proxy.admin.invalidation import Invalidation
 from proxy.admin.questions import Questions
 from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.change import Renewed
+from proxy.core.cache.epochs import Epochs, in_force, renew
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -28,14 +32,18 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
+from proxy.core.wire.via import hop_value
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.chain import Chain
+from proxy.pipeline.doorkeeper import Doorkeeper
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import purge
+from proxy.pipeline.purge import Survey, purge, survey
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -45,6 +53,7 @@ from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
+from proxy.telemetry.audit import Audit
 from proxy.telemetry.lag import watch_lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -93,7 +102,10 @@ class App:
         # Without a configured secret the digests of credentials are unlike in every process.
         self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
+        self._epochs: Epochs = ()
+        self._audit = Audit(self.log, clock.now)
         self._acceptance = Acceptance()
+        self._refusals = Refusals()
         self._store = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
@@ -106,12 +118,6 @@ class App:
         self._is_loading = False
         self._has_loaded = False
         """Whether what is to be loaded at the start is there, or known to be missing."""
-        self._feedback = Feedback(
-            store=self._store,
-            aliases=self._aliases,
-            negatives=self._negatives,
-            on_opinion=self._heard,
-        )
         self._recorder = Recorder(
             store=self._store,
             clock=clock,
@@ -121,18 +127,36 @@ class App:
             on_stored=self._learn,
             tasks=self._tasks,
         )
+        self._hop = f"reprise-{secrets.token_hex(6)}"  # like none that a request passed before
         self._upstream = AiohttpUpstream(
             max_connections=static.max_connections,
             max_header_bytes=static.max_header_bytes,
+            via=hop_value(self._hop),
             tasks=self._tasks,
+        )
+        self._chain = Chain(
+            upstream=self._upstream,
+            pools=lambda: self._handler.pipeline.rules.pools,
+            on_feedback=self.metrics.forwarded,
+            tasks=self._tasks,
+            clock=clock,
+        )
+        self._feedback = Feedback(
+            store=self._store,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            chain=self._chain,
+            on_opinion=self._heard,
         )
         self._fetcher = Fetcher(
             upstream=self._upstream,
             recorder=self._recorder,
             acceptance=self._acceptance,
+            refusals=self._refusals,
             tasks=self._tasks,
             clock=clock,
         )
+        self._keep_door(config)
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -237,16 +261,38 @@ class App:
         self.log.set_level(dynamic.log_level)
         self._tally.keeps_prompts = dynamic.keep_prompts
         self._handler.limits = _limits(config)
+        self._keep_door(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
-    async def purge(self, selector: Selector, soft: bool) -> int:
-        """Take out what a selector names, of answers on their way too; how many were stored."""
+    async def purge(self, selector: Selector, soft: bool, by: str = "") -> int:
+        """Take out what a selector names, of answers on their way too; how many were stored.
+
+        `by` is who asked for it.
+        """
         self._recorder.flush()
         self._fetcher.purged(selector)
-        return await purge(self._store, selector, soft=soft)
+        count = self._refusals.purge(selector)
+        count += await purge(self._store, selector, soft=soft)
+        chosen = {name: value for name, value in asdict(selector).items() if value}
+        self._audit.note("purge", by, {"selector": chosen, "soft": soft, "count": count})
+        return count
+
+    def renew(self, model: str, epoch: str, by: str) -> None:
+        """Give models another epoch, or with an empty one none; `by` is who asked for it."""
+        # Later than all before, whatever the clock of whoever set them says.
+        at = max([self._clock.now(), *(one.at + 1e-6 for one in self._epochs)])
+        self.take_renewed(Renewed(model, epoch, at, by))
+        self._audit.note("epoch", by, {"model": model, "epoch": epoch})
+
+    def take_renewed(self, change: Renewed) -> None:
+        """Take over an epoch that was set here, before a restart, or at another process."""
+        epochs = renew(self._epochs, change)
+        if epochs is not self._epochs:
+            self._epochs = epochs
+            self._handler.pipeline = self._pipeline(self.reloader.current)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -265,7 +311,7 @@ class App:
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
         return Pipeline(
-            rules=config.rules(self._generation),
+            rules=replace(config.rules(self._generation), epochs=in_force(self._epochs)),
             operations=self._operations,
             secret=self._secret,
             store=self._store,
@@ -274,9 +320,11 @@ class App:
             acceptance=self._acceptance,
             fetcher=self._fetcher,
             recorder=self._recorder,
+            refusals=self._refusals,
             feedback=self._feedback,
             upstream=self._upstream,
             clock=self._clock,
+            hop=self._hop,
         )
 
     def _load_semantic(self, config: Config) -> None:
@@ -365,10 +413,38 @@ class App:
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
-            purge=self.purge,
+            invalidation=self._invalidation(),
             questions=self._questions(),
-            feedback=lambda opinion: self._feedback.take(opinion, lambda stored: True),
+            feedback=self._hear_operator,
         )
+
+    def _invalidation(self) -> Invalidation:
+        return Invalidation(
+            purge=self.purge,
+            survey=self._survey,
+            renew=self.renew,
+            epochs=lambda: self._epochs,
+            audit=self._audit,
+            chain=self._chain,
+            hop=self._hop,
+        )
+
+    async def _survey(self, selector: Selector) -> Survey:
+        self._recorder.flush()
+        return await survey(self._store, selector)
+
+    async def _hear_operator(self, opinion: Opinion, by: str) -> bool:
+        is_taken = await self._feedback.take(opinion, lambda stored: True)
+        if is_taken:
+            told = {"entry": opinion.entry, "verdict": opinion.verdict}
+            self._audit.note("feedback", by, told)
+        return is_taken
+
+    def _keep_door(self, config: Config) -> None:
+        if not config.dynamic.doorkeeper:
+            self._fetcher.doorkeeper = None
+        elif self._fetcher.doorkeeper is None:
+            self._fetcher.doorkeeper = Doorkeeper()
 
     def _questions(self) -> Questions:
         def meaning() -> "Meaning | None":
@@ -410,6 +486,7 @@ class App:
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
+            "refusals": len(self._refusals),
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),

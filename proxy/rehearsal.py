@@ -26,6 +26,7 @@ from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
 from proxy.semantic_level import SemanticLevel, make_gate
 from proxy.store.memory import MemoryStore
@@ -99,7 +100,7 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, upstream = Acceptance(), _Told()
+        acceptance, refusals, upstream = Acceptance(), Refusals(), _Told()
         self._pipeline = Pipeline(
             rules=_patient(config.rules(1)),
             operations=operations,
@@ -112,18 +113,22 @@ class Rehearsal:
                 upstream=upstream,
                 recorder=self._recorder,
                 acceptance=acceptance,
+                refusals=refusals,
                 tasks=self._tasks,
                 clock=clock,
             ),
             recorder=self._recorder,
+            refusals=refusals,
             feedback=Feedback(
                 store=self._store,
                 aliases=aliases,
                 negatives=negatives,
+                chain=None,
                 on_opinion=lambda opinion: None,
             ),
             upstream=upstream,
             clock=clock,
+            hop="rehearsal",
         )
         self._clock = clock
 

@@ -1,16 +1,15 @@
 """The second listener: health, metrics, reload, purge, what is told of questions (design 11)."""
 
 import hmac
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import orjson
 from aiohttp import web
 
+from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
+from proxy.admin.invalidation import Invalidation, actor
 from proxy.admin.questions import Questions
-from proxy.core.cache.selector import Selector, read
 from proxy.core.errors import BadRequest
 from proxy.core.model import Fields, Request
 from proxy.pipeline import feedback
@@ -22,8 +21,6 @@ Json: TypeAlias = dict[str, Any]
 CHAT = "/v1/chat/completions"
 """The path of a request to explain, unless told otherwise."""
 MAX_BODY_BYTES = 8 * 1024 * 1024
-MAX_LIMIT = 1000
-_DEFAULT_LIMIT = 20
 _STANDS_FOR = "x-explain-"
 """A header of this name and NAME stands for the client's header NAME."""
 
@@ -42,11 +39,10 @@ class Controls:
     config: Callable[[], Json]
     reload: Callable[[], Awaitable[Json]]
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
-    purge: Callable[[Selector, bool], Awaitable[int]]
-    """Take out what a selector names, softly or not; how many there were."""
+    invalidation: Invalidation
     questions: Questions
-    feedback: Callable[[Opinion], Awaitable[bool]]
-    """Act on an opinion; False where there is no such entry."""
+    feedback: Callable[[Opinion, str], Awaitable[bool]]
+    """Act on an opinion of somebody; False where there is no such entry."""
 
 
 def application(controls: Controls) -> web.Application:
@@ -61,8 +57,11 @@ def application(controls: Controls) -> web.Application:
             web.get("/version", admin.version),
             web.get("/admin/config", admin.config),
             web.post("/admin/reload", admin.reload),
-            web.post("/admin/purge", admin.purge),
-            web.delete("/admin/entries/{id}", admin.delete_entry),
+            web.post("/admin/purge", controls.invalidation.purge),
+            web.delete("/admin/entries/{id}", controls.invalidation.delete_entry),
+            web.get("/admin/epochs", controls.invalidation.epochs),
+            web.post("/admin/epoch", controls.invalidation.epoch),
+            web.get("/admin/audit", controls.invalidation.audit),
             web.get("/admin/top", admin.top),
             web.get("/admin/misses", admin.misses),
             web.get("/admin/models", admin.models),
@@ -87,10 +86,11 @@ class _Admin:
         if request.path.startswith("/admin/"):
             token = self._controls.token
             if not token:
-                return _error(403, "Set admin.token in the configuration to use /admin/.")
+                return error_answer(403, "Set admin.token in the configuration to use /admin/.")
             shown = request.headers.get("Authorization", "")
             if not hmac.compare_digest(_bytes(shown), _bytes(f"Bearer {token}")):
-                return _error(401, "Send Authorization: Bearer with the value of admin.token.")
+                remedy = "Send Authorization: Bearer with the value of admin.token."
+                return error_answer(401, remedy)
         return await handler(request)
 
     async def livez(self, request: web.Request) -> web.Response:
@@ -111,81 +111,57 @@ class _Admin:
 
     async def version(self, request: web.Request) -> web.Response:
         """What is running."""
-        return _json(self._controls.version)
+        return json_answer(self._controls.version)
 
     async def config(self, request: web.Request) -> web.Response:
         """The configuration in force, without secrets."""
-        return _json(self._controls.config())
+        return json_answer(self._controls.config())
 
     async def reload(self, request: web.Request) -> web.Response:
         """Take over the file's configuration now."""
         result = await self._controls.reload()
-        return _json(result, status=400 if result.get("problems") else 200)
-
-    async def purge(self, request: web.Request) -> web.Response:
-        """Take out what a selector names."""
-        try:
-            body = orjson.loads(await request.read())
-            if not isinstance(body, dict):
-                raise ValueError("the body must be a JSON object")
-            selector = read(body)
-        except ValueError as error:
-            return _error(400, f"Nothing was purged: {error}.")
-        soft = body.get("soft") is True
-        return _json({"purged": await self._controls.purge(selector, soft)})
-
-    async def delete_entry(self, request: web.Request) -> web.Response:
-        """Take out one answer by the id that x-cache-entry told."""
-        selector = Selector(entry=request.match_info["id"])
-        count = await self._controls.purge(selector, False)
-        return _json({"purged": count}) if count else _error(404, "There is no such entry.")
+        return json_answer(result, status=400 if result.get("problems") else 200)
 
     async def top(self, request: web.Request) -> web.Response:
         """The answers that are given most."""
-        by, limit = request.query.get("by", By.HITS), _limit(request)
+        by, limit = request.query.get("by", By.HITS), limit_of(request)
         if by not in tuple(By):
-            return _error(400, f"by must be one of {', '.join(By)}.")
+            return error_answer(400, f"by must be one of {', '.join(By)}.")
         if limit is None:
-            return _error(400, _LIMIT_FORM)
-        return _json(self._controls.questions.top(By(by), limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(self._controls.questions.top(By(by), limit))
 
     async def misses(self, request: web.Request) -> web.Response:
         """The questions that are missed most."""
-        limit = _limit(request)
+        limit = limit_of(request)
         if limit is None:
-            return _error(400, _LIMIT_FORM)
-        return _json(await self._controls.questions.misses(limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(await self._controls.questions.misses(limit))
 
     async def models(self, request: web.Request) -> web.Response:
         """The models whose answers are stored."""
-        return _json(await self._controls.questions.models())
+        return json_answer(await self._controls.questions.models())
 
     async def explain(self, request: web.Request) -> web.Response:
         """What would happen to a request with this body."""
         target = request.query.get("path", CHAT)
         if not target.startswith("/"):
-            return _error(400, "path must begin with a slash.")
+            return error_answer(400, "path must begin with a slash.")
         asked = _as_client(request, target, await request.read())
-        return _json(await self._controls.questions.explain(asked))
+        return json_answer(await self._controls.questions.explain(asked))
 
     async def feedback(self, request: web.Request) -> web.Response:
         """Take the operator's word on an answer; it may be anybody's."""
         try:
             opinion = feedback.read(await request.read())
         except BadRequest as error:
-            return _error(400, error.message)
-        if not await self._controls.feedback(opinion):
-            return _error(404, "There is no such entry.")
-        return _json({"entry": opinion.entry, "verdict": opinion.verdict})
+            return error_answer(400, error.message)
+        if not await self._controls.feedback(opinion, actor(request)):
+            return error_answer(404, "There is no such entry.")
+        return json_answer({"entry": opinion.entry, "verdict": opinion.verdict})
 
 
 _LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
-
-
-def _limit(request: web.Request) -> int | None:
-    text = request.query.get("limit", str(_DEFAULT_LIMIT))
-    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else MAX_LIMIT + 1
-    return limit if limit <= MAX_LIMIT else None
 
 
 def _as_client(request: web.Request, target: str, body: bytes) -> Request:
@@ -210,15 +186,3 @@ def _as_client(request: web.Request, target: str, body: bytes) -> Request:
 def _bytes(value: str) -> bytes:
     # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
     return value.encode("utf-8", "surrogateescape")
-
-
-def _json(value: Json, status: int = 200) -> web.Response:
-    try:
-        body = orjson.dumps(value)
-    except TypeError:  # a lone surrogate: JSON has it as an escape only
-        body = json.dumps(value).encode("ascii")
-    return web.Response(body=body, status=status, content_type="application/json")
-
-
-def _error(status: int, message: str) -> web.Response:
-    return _json({"error": {"message": message}}, status)

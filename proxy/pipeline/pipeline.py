@@ -21,7 +21,7 @@ from proxy.core.classify import (
     Plan,
     classify,
 )
-from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
+from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
 from proxy.core.exchange import Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.meaning.outcome import Match
@@ -29,13 +29,16 @@ from proxy.core.model import Request, Response
 from proxy.core.policy import Rules, ScopeKind
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
+from proxy.core.wire.via import hop_value, is_circle
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
+from proxy.pipeline.chain import FEEDBACK_PATH
+from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.replay import replay
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
@@ -64,11 +67,13 @@ class Pipeline:
         acceptance: Acceptance,
         fetcher: Fetcher,
         recorder: Recorder,
+        refusals: Refusals,
         feedback: Feedback,
         upstream: Upstream,
         clock: Clock,
+        hop: str,
     ) -> None:
-        """`secret` keys the digests of credentials."""
+        """`secret` keys the digests of credentials; `hop` is this proxy's name in Via."""
         self.rules = rules
         self.has_models = rules.has_models
         """Whether the model decides where a request goes."""
@@ -80,9 +85,11 @@ class Pipeline:
         self._acceptance = acceptance
         self._fetcher = fetcher
         self._recorder = recorder
+        self._refusals = refusals
         self._feedback = feedback
         self._upstream = upstream
         self._clock = clock
+        self._hop = hop
         self._deciding = (
             DECIDING_FIELDS
             | {route.match.header.lower().encode() for route in rules.routes}
@@ -103,6 +110,7 @@ class Pipeline:
         Raises ProxyError where there is no answer but one of our own making.
         """
         if request.path == FEEDBACK_PATH:
+            self._recorder.flush()  # whoever has the answer may speak of it
             return await self._feedback.answer(request, self.rules, self._secret)
         if isinstance(request.body, bytes) and len(request.body) > MEMO_BODY_BYTES:
             plan, fingerprint = await asyncio.to_thread(self._plan, request)
@@ -120,6 +128,10 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        if isinstance(outcome, Miss) and self._refusals:
+            refused = self._repeat(plan, outcome, exchange)
+            if refused is not None:
+                return refused
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -128,7 +140,7 @@ class Pipeline:
                 response = await replay(stored, plan, self._store)
             case Stale(stored, refresh):
                 response = await replay(stored, plan, self._store)
-                if refresh and response is not None:
+                if refresh and response is not None and plan.policy.stores:
                     self._refresh(request, plan)
             case Miss():
                 return await self._fetch(request, plan, outcome, exchange)
@@ -143,18 +155,31 @@ class Pipeline:
             response = response._replace(head=response.head + told)
         return response
 
+    def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
+        """The upstream's refusal of the same request, if it may be repeated."""
+        now = self._clock.now()
+        refusal = self._refusals.find(plan, now)
+        if refusal is None or miss.reason is MissReason.CREDENTIAL:
+            return None
+        exchange.level = Level.NEGATIVE
+        exchange.age = int(max(0.0, now - refusal.created))
+        exchange.ttl = int(refusal.ttl - (now - refusal.created))
+        head = b"Content-Type: %b\r\n" % refusal.content_type
+        return Response(refusal.status, refusal.reason, head, refusal.body, len(refusal.body))
+
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
 
-        Raises UpstreamError.
+        Raises UpstreamError or LoopDetected.
         """
+        self._check_circle(request)
         pool = self.rules.pool_for("")
         policy = self.rules.policy_for(request.path, "", request.header)
         exchange.pool = pool.name
         exchange.fwd = Fwd.BYPASS
         exchange.detail = BypassReason.UPGRADE
         wire = await self._upstream.dial(pool.url, policy.deadlines)
-        await wire.write(upgrade_head(request, pool))
+        await wire.write(upgrade_head(request, pool, hop_value(self._hop)))
         return wire
 
     def _lookup(self, plan: Lookup) -> Outcome:
@@ -245,6 +270,7 @@ class Pipeline:
             self._memo[fingerprint] = plan._replace(text="", uncompared=None)
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
+        self._check_circle(request)
         exchange.operation = plan.operation
         exchange.model = plan.model
         exchange.fwd = plan.fwd
@@ -256,9 +282,15 @@ class Pipeline:
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
         return response_of(reply, by_name(reply.fields))
 
+    def _check_circle(self, request: Request) -> None:
+        # Before a flight is joined: it may be the one that this request is a part of.
+        if is_circle(request.header("Via"), self._hop):
+            raise LoopDetected("The request was here before: the proxy is its own upstream.")
+
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
+        self._check_circle(request)
         match miss.reason:
             case MissReason.STALE:
                 exchange.fwd = Fwd.STALE

@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from proxy.core.cache.freshness import freshness_lifetime
+from proxy.core.cache.entry_name import joined
+from proxy.core.cache.freshness import freshness_lifetime, made_at
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Store, Verdict, storable
 from proxy.core.cache.value import StoredResponse, entry_id
@@ -41,6 +42,11 @@ class Recording:
     """Told whether it was stored."""
     verdict: Verdict | None = None
     """What it was judged already."""
+
+    @property
+    def made(self) -> float:
+        """Wall time in seconds at which the answer was made, by us or by the upstream's cache."""
+        return made_at(self.values, began=self.began, ended=self.ended)
 
 
 class Recorder:
@@ -93,10 +99,8 @@ class Recorder:
             return None
         verdict = recording.verdict = self._judge(recording)
         plan = recording.plan
-        return (
-            isinstance(verdict, Store)
-            and freshness_lifetime(plan.policy, plan.directives.ttl, 0.5) > 0
-        )
+        lifetime = freshness_lifetime(plan.policy, plan.directives.ttl, 0.5)
+        return isinstance(verdict, Store) and lifetime > recording.ended - recording.made
 
     def record(self, recording: Recording) -> None:
         """Judge it now, or, if it is large, in a thread from now on."""
@@ -177,7 +181,7 @@ class Recorder:
 
     def _refusal(self, recording: Recording, stored: StoredResponse) -> str | None:
         """Why an answer that may be stored is not."""
-        if stored.ttl <= 0:
+        if stored.ttl <= recording.ended - stored.created:
             return "ttl"
         # Asked for before somebody else's answer came: that one is fresher, if it came by no-cache.
         there = self._store.get(stored.key)
@@ -188,7 +192,7 @@ class Recorder:
         return None
 
     def _stored_response(self, recording: Recording, verdict: Store) -> StoredResponse:
-        plan, values, ended = recording.plan, recording.values, recording.ended
+        plan, values, created = recording.plan, recording.values, recording.made
         ttl = freshness_lifetime(plan.policy, plan.directives.ttl, self._chance())
         fields = headers.stored(values)
         return StoredResponse(
@@ -204,13 +208,19 @@ class Recorder:
                 [
                     (b"content-type", values[b"content-type"]),
                     *fields,
-                    (b"x-cache-entry", entry_id(plan.key.exact, ended).encode()),
+                    (b"x-cache-entry", _name(plan, values, created)),
                 ]
             ),
             stream_options=plan.stream_options,
-            created=ended,
+            created=created,
             ttl=ttl,
             prompt_tokens=verdict.answer.prompt_tokens or 0,
             completion_tokens=verdict.answer.completion_tokens or 0,
-            duration=max(0.0, ended - recording.began),
+            duration=max(0.0, recording.ended - recording.began),
         )
+
+
+def _name(plan: Lookup, values: Mapping[bytes, bytes], created: float) -> bytes:
+    """What x-cache-entry tells of it; see core/cache/entry_name.py."""
+    own = entry_id(plan.key.exact, created).encode()
+    return joined(own, values.get(b"x-cache-entry")) if plan.pool.is_reprise else own

@@ -106,6 +106,12 @@ class Metrics:
             ("verdict",),
             registry=self.registry,
         )
+        self._forwarded = Counter(
+            "reprise_feedback_forwarded",
+            "Opinions of clients that upstreams were told: taken, unknown there, failed, dropped.",
+            ("result",),
+            registry=self.registry,
+        )
         self._task_errors = Counter(
             "reprise_task_errors",
             "Background tasks that died of an error.",
@@ -153,6 +159,10 @@ class Metrics:
     def opinion(self, verdict: str) -> None:
         """Count what somebody said of an answer: wrong or right."""
         self._opinions.labels(verdict).inc()
+
+    def forwarded(self, result: str) -> None:
+        """Count what became of an opinion that an upstream was told."""
+        self._forwarded.labels(result).inc()
 
     def lag(self, seconds: float) -> None:
         """Count how late the event loop was."""

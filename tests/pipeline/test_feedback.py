@@ -10,7 +10,8 @@ from proxy.core.cache.value import StoredResponse
 from proxy.core.errors import BadRequest
 from proxy.core.meaning.negatives import Negatives
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback, Opinion, Verdict, read
+from proxy.pipeline.chain import FEEDBACK_PATH
+from proxy.pipeline.feedback import Feedback, Opinion, Verdict, read
 from proxy.store.memory import MemoryStore
 from tests.conftest import StartProxy
 from tests.core.values import stored_response
@@ -33,6 +34,7 @@ class Heard:
             store=self.level.store,
             aliases=self.level.aliases,
             negatives=self.level.negatives,
+            chain=None,
             on_opinion=self.opinions.append,
         )
         self.feedback.questions = self.level.meaning
@@ -128,7 +130,11 @@ async def test_of_what_is_not_there_nothing_can_be_said(heard: Heard) -> None:
 async def test_a_proxy_that_compares_nothing_takes_opinions_too() -> None:
     store = MemoryStore(max_bytes=1 << 20, max_entries=10, max_entry_bytes=1 << 20)
     feedback = Feedback(
-        store=store, aliases=Aliases(), negatives=Negatives(), on_opinion=lambda opinion: None
+        store=store,
+        aliases=Aliases(),
+        negatives=Negatives(),
+        chain=None,
+        on_opinion=lambda opinion: None,
     )
     stored = stored_response()
     store.put(stored)
