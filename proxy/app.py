@@ -8,7 +8,7 @@ import random
 import secrets
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -20,10 +20,11 @@ from proxy import __version__
 from proxy.admin.invalidation import Invalidation
 from proxy.admin.questions import Questions
 from proxy.admin.routes import Controls, application
+from proxy.admin.sets import Sets
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
-from proxy.core.cache.change import Renewed
+from proxy.core.cache.change import Change, Put, Renewed
 from proxy.core.cache.epochs import Epochs, in_force, renew
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
@@ -414,6 +415,7 @@ class App:
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
             invalidation=self._invalidation(),
+            sets=self._sets(),
             questions=self._questions(),
             feedback=self._hear_operator,
         )
@@ -428,6 +430,36 @@ class App:
             chain=self._chain,
             hop=self._hop,
         )
+
+    def _sets(self) -> Sets:
+        return Sets(
+            store=self._store,
+            tally=self._tally,
+            companions=lambda entries: (),
+            beginning=lambda: self._epochs,
+            take=self._take_set,
+            settle=self._settle,
+            upstreams=lambda: [pool.name for pool in self._handler.pipeline.rules.pools],
+            secret=self._secret,
+            audit=self._audit,
+            clock=self._clock,
+        )
+
+    async def _take_set(self, changes: Sequence[Change]) -> int:
+        """Take over what another proxy has exported; how many entries are stored."""
+        now, count = self._clock.now(), 0
+        for change in changes:
+            match change:
+                case Put(stored):
+                    there = self._store.peek(stored.key)
+                    is_newer = there is None or there.created < stored.created
+                    if is_newer and stored.created + stored.ttl > now:
+                        count += self._store.put(stored)
+                case Renewed():
+                    self.take_renewed(change)
+                case _:
+                    pass  # what is found by meaning is not exported yet
+        return count
 
     async def _survey(self, selector: Selector) -> Survey:
         self._recorder.flush()

@@ -10,6 +10,7 @@ from aiohttp import web
 from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
 from proxy.admin.invalidation import Invalidation, actor
 from proxy.admin.questions import Questions
+from proxy.admin.sets import Sets
 from proxy.core.errors import BadRequest
 from proxy.core.model import Fields, Request
 from proxy.pipeline import feedback
@@ -40,6 +41,7 @@ class Controls:
     reload: Callable[[], Awaitable[Json]]
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
     invalidation: Invalidation
+    sets: Sets
     questions: Questions
     feedback: Callable[[Opinion, str], Awaitable[bool]]
     """Act on an opinion of somebody; False where there is no such entry."""
@@ -62,6 +64,8 @@ def application(controls: Controls) -> web.Application:
             web.get("/admin/epochs", controls.invalidation.epochs),
             web.post("/admin/epoch", controls.invalidation.epoch),
             web.get("/admin/audit", controls.invalidation.audit),
+            web.get("/admin/export", controls.sets.export),
+            web.post("/admin/import", controls.sets.take_in),
             web.get("/admin/top", admin.top),
             web.get("/admin/misses", admin.misses),
             web.get("/admin/models", admin.models),
