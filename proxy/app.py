@@ -1,6 +1,7 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
+import hashlib
 import importlib
 import logging
 import platform
@@ -21,6 +22,7 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.change import Change, Put
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -33,8 +35,9 @@ from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.journaled import JournaledStore
+from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
@@ -94,12 +97,13 @@ class App:
         self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
         self._acceptance = Acceptance()
-        self._store = MemoryStore(
+        self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
         )
+        self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
         self._negatives = Negatives()
         self._level: SemanticLevel | None = None
@@ -110,7 +114,9 @@ class App:
             store=self._store,
             aliases=self._aliases,
             negatives=self._negatives,
+            clock=clock,
             on_opinion=self._heard,
+            on_rejected=self._note,
         )
         self._recorder = Recorder(
             store=self._store,
@@ -133,6 +139,15 @@ class App:
             tasks=self._tasks,
             clock=clock,
         )
+        self._ledger = Ledger(
+            store=self._memory,
+            aliases=self._aliases,
+            feedback=self._feedback,
+            on_purged=self._fetcher.purged,
+            on_renewed=lambda renewed: None,
+            clock=clock,
+        )
+        self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -229,7 +244,7 @@ class App:
         """Swap in a configuration; requests under way end with the one they began with."""
         dynamic = config.dynamic
         self._recorder.max_bytes = dynamic.memory_max_entry_bytes
-        self._store.resize(
+        self._memory.resize(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
@@ -239,6 +254,7 @@ class App:
         self._handler.limits = _limits(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
+        self._judge_by(config)
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
@@ -246,7 +262,7 @@ class App:
         """Take out what a selector names, of answers on their way too; how many were stored."""
         self._recorder.flush()
         self._fetcher.purged(selector)
-        return await purge(self._store, selector, soft=soft)
+        return await self._ledger.purge(selector, soft=soft)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -288,6 +304,8 @@ class App:
             # Who stops meanwhile does not wait for it.
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
+        elif self._level is None:
+            self._ledger.learn_by(None)
 
     async def _bring_semantic(self) -> None:
         try:
@@ -300,14 +318,19 @@ class App:
                 told = {"why": str(error), "remedy": remedy}
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
+            if self._level is None:
+                self._ledger.learn_by(None)
             self._is_loading = False
             self._has_loaded = True
 
     async def _make_semantic(self, module: ModuleType) -> None:
         static = self.reloader.current.static
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
+        self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
+        identities = await asyncio.to_thread(module.identities_of, static.encoders)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
+            identities=identities,
             gate=gate,
             scan_below=static.scan_below,
             store=self._store,
@@ -316,14 +339,28 @@ class App:
             clock=self._clock,
             tasks=self._tasks,
             log=self.log,
+            note=self._note,
         )
         self._level = level
+        self._judge_by(self.reloader.current)
+        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
         await level.loaded()
 
+    def _judge_by(self, config: Config) -> None:
+        """Say what decides by meaning from now on."""
+        if self._level is not None:
+            rules = [one.fingerprint for one in _semantic_rules(config)]
+            digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
+            self._ledger.judge = self._level.meaning.judge = digest.digest()
+
+    def _note(self, change: Change) -> None:
+        self._ledger.note(change)
+
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
@@ -403,9 +440,9 @@ class App:
 
     def _figures(self) -> dict[str, float]:
         return {
-            "entries": len(self._store),
-            "store_bytes": self._store.size_bytes,
-            "evictions": self._store.evictions,
+            "entries": len(self._memory),
+            "store_bytes": self._memory.size_bytes,
+            "evictions": self._memory.evictions,
             "in_flight_requests": self._handler.in_flight,
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
