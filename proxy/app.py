@@ -30,6 +30,7 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
+from proxy.persistence import Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
@@ -39,6 +40,7 @@ from proxy.pipeline.journaled import JournaledStore
 from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -93,8 +95,6 @@ class App:
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
-        # Without a configured secret the digests of credentials are unlike in every process.
-        self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
         self._acceptance = Acceptance()
         self._memory = MemoryStore(
@@ -118,6 +118,30 @@ class App:
             on_opinion=self._heard,
             on_rejected=self._note,
         )
+        self._ledger = Ledger(
+            store=self._memory,
+            aliases=self._aliases,
+            feedback=self._feedback,
+            on_purged=self._purged_elsewhere,
+            on_renewed=lambda renewed: None,
+            clock=clock,
+        )
+        self._persistence = Persistence(
+            static,
+            ledger=self._ledger,
+            max_entries=dynamic.memory_max_entries,
+            on_secret=self._use_secret,
+            clock=clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
+        self._secret = self._persistence.secret
+        shared = self._persistence.shared
+        self._replicas: Replicas | None = None
+        if shared is not None:
+            self._replicas = Replicas(
+                shared, admit=self._ledger.admit, patience=static.redis_collapse_wait
+            )
         self._recorder = Recorder(
             store=self._store,
             clock=clock,
@@ -138,14 +162,7 @@ class App:
             acceptance=self._acceptance,
             tasks=self._tasks,
             clock=clock,
-        )
-        self._ledger = Ledger(
-            store=self._memory,
-            aliases=self._aliases,
-            feedback=self._feedback,
-            on_purged=self._fetcher.purged,
-            on_renewed=lambda renewed: None,
-            clock=clock,
+            replicas=self._replicas,
         )
         self._gate_digest = b""
         self._encoder = Encoder(clock)
@@ -207,6 +224,8 @@ class App:
             ),
         )
         self._load_semantic(self.reloader.current)
+        stop = self._tasks.spawn(self._persistence.start(), "load-entries")
+        self._stop_watching.append(stop)
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
     async def stop(self) -> None:
@@ -228,6 +247,7 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
@@ -260,8 +280,7 @@ class App:
 
     async def purge(self, selector: Selector, soft: bool) -> int:
         """Take out what a selector names, of answers on their way too; how many were stored."""
-        self._recorder.flush()
-        self._fetcher.purged(selector)
+        self._purged_elsewhere(selector)
         return await self._ledger.purge(selector, soft=soft)
 
     def exposition(self) -> bytes:
@@ -293,6 +312,7 @@ class App:
             feedback=self._feedback,
             upstream=self._upstream,
             clock=self._clock,
+            replicas=self._replicas,
         )
 
     def _load_semantic(self, config: Config) -> None:
@@ -304,7 +324,7 @@ class App:
             # Who stops meanwhile does not wait for it.
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
-        elif self._level is None:
+        elif not is_wanted and self._level is None:
             self._ledger.learn_by(None)
 
     async def _bring_semantic(self) -> None:
@@ -354,6 +374,15 @@ class App:
             rules = [one.fingerprint for one in _semantic_rules(config)]
             digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
             self._ledger.judge = self._level.meaning.judge = digest.digest()
+
+    def _purged_elsewhere(self, selector: Selector) -> None:
+        self._recorder.flush()
+        self._fetcher.purged(selector)
+
+    def _use_secret(self, secret: bytes) -> None:
+        """Take over the secret that replicas have in common."""
+        self._secret = secret
+        self._handler.pipeline = self._pipeline(self.reloader.current)
 
     def _note(self, change: Change) -> None:
         self._ledger.note(change)
@@ -436,7 +465,8 @@ class App:
             return "draining"
         if not self.url:
             return "starting"
-        return "loading" if self._is_loading and not self._has_loaded else "ok"
+        is_loading = self._is_loading and not self._has_loaded
+        return "loading" if is_loading or self._persistence.is_loading else "ok"
 
     def _figures(self) -> dict[str, float]:
         return {
@@ -450,6 +480,7 @@ class App:
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),
+            **self._persistence.figures(),
         }
 
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:

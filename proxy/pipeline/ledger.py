@@ -116,7 +116,7 @@ class Ledger:
         """Keep an answer that another process has stored; False where it is not to be served."""
         there = self._store.peek(stored.key)
         if there is not None and there.created >= stored.created:
-            return False
+            return True  # its journal was faster, or something fresher has come
         effect = self.purges.effect(stored)
         if effect is Effect.GONE:
             return False
