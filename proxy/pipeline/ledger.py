@@ -8,6 +8,7 @@ from typing import Protocol, assert_never
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -20,6 +21,7 @@ from proxy.core.cache.purges import MAX_PURGES, Effect, Purges
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.meaning.negatives import MAX_PAIRS
+from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.purge import purge
@@ -49,6 +51,7 @@ class Ledger:
         store: Store,
         aliases: Aliases,
         feedback: Feedback,
+        acceptance: Acceptance,
         on_purged: Callable[[Selector], None],
         on_renewed: Callable[[Renewed], None],
         clock: Clock,
@@ -63,6 +66,7 @@ class Ledger:
         self._store = store
         self._aliases = aliases
         self._feedback = feedback
+        self._acceptance = acceptance
         self._on_purged = on_purged
         self._on_renewed = on_renewed
         self._clock = clock
@@ -126,7 +130,8 @@ class Ledger:
 
     async def everything(self) -> AsyncIterator[Sequence[Change]]:
         """All that is known here, in slices, for a journal that has lost what it had."""
-        yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES), *self._rejected.values()]
+        yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES)]
+        yield [*self._rejected.values(), *self._acceptance.barred()]
         now = self._clock.now()
         aliases = [
             Aliased(key, *alias, judge=self.judge, at=now) for key, alias in self._aliases.items()
@@ -165,7 +170,7 @@ class Ledger:
         if learnt:
             await self._learn(learnt)
 
-    def _take(self, change: Put | Deleted | Aliased | Rejected | Renewed) -> None:
+    def _take(self, change: Put | Deleted | Aliased | Rejected | Renewed | Barred) -> None:
         match change:
             case Put(stored, followed):
                 self._aliases.follow(followed, stored.key)
@@ -183,6 +188,8 @@ class Ledger:
             case Rejected():
                 self._note_rejected(change)
                 self._feedback.heard_elsewhere(change)
+            case Barred():
+                self._acceptance.take_in(change)
             case Renewed():
                 known = self._renewed.get(change.model)
                 if known is None or known.at < change.at:
