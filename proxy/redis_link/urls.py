@@ -52,6 +52,18 @@ def connect(url: str, *, max_connections: int) -> Connected:
     The query takes what redis-py's URLs take (`ssl_ca_certs`, `protocol`, ...), and for Sentinels
     `sentinel_username` and `sentinel_password`. Raises ValueError.
     """
+    try:
+        connected = _connect(url, max_connections)
+        if isinstance(connected.client, Redis):
+            # Made and thrown away: so an option that is none is found here, not at the first call.
+            pool = connected.client.connection_pool
+            pool.connection_class(**pool.connection_kwargs)
+    except TypeError:
+        raise ValueError("it has an option that a connection of its kind does not take") from None
+    return connected
+
+
+def _connect(url: str, max_connections: int) -> Connected:
     scheme, _, rest = url.partition("://")
     transport, _, kind = scheme.partition("+")
     if kind == "sentinel":

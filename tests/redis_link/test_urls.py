@@ -51,7 +51,7 @@ def test_a_socket() -> None:
 def test_sentinels(tls: bool) -> None:
     url = (
         f"{'rediss' if tls else 'redis'}+sentinel://me:secret@a:1,b,[::1]:3/main/4"
-        "?sentinel_password=other&ssl_ca_certs=/ca.pem"
+        f"?sentinel_password=other{'&ssl_ca_certs=/ca.pem' if tls else ''}"
     )
     client = single(url)
     pool = client.connection_pool
@@ -85,7 +85,14 @@ def test_a_cluster(tls: bool) -> None:
     assert (made.get("connection_class") is SSLConnection) is tls
 
 
-@pytest.mark.parametrize("url", ["redis://host:port", "redis+cluster://a:b", "http://a"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("redis://host:port", "redis+cluster://a:b", "redis+sentinel://a/main/x", "http://a"),
+        *("redis://a?nonsense=1", "redis://a?ssl_ca_certs=/ca.pem", "redis+cluster://a?nonsense=1"),
+        "redis+sentinel://a/main?nonsense=1",
+    ],
+)
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         connect(url, max_connections=5)
