@@ -30,6 +30,7 @@ from proxy.ports import Clock, Journal, Store, TakeIn
 SLICE_SECONDS = 0.001
 """How long taking in keeps the event loop at a time."""
 SLICE_CHANGES = 256
+MAX_DELETED = 65536
 
 
 class Learner(Protocol):
@@ -73,6 +74,9 @@ class Ledger:
         self._journals: list[Journal] = []
         self._rejected: OrderedDict[bytes, Rejected] = OrderedDict()
         """What was said to be wrong, by its key."""
+        self._deleted: OrderedDict[bytes, float] = OrderedDict()
+        """When what was stored under a key was forgotten: an older answer may still be on its way
+        from elsewhere."""
         self._renewed: dict[str, Renewed] = {}
         self._learner: Learner | None = None
         self._can_learn = asyncio.Event()
@@ -83,10 +87,13 @@ class Ledger:
 
     def note(self, change: Change) -> None:
         """Something has changed here. Never blocks."""
-        if isinstance(change, Rejected):
-            self._note_rejected(change)
-        elif isinstance(change, Renewed):
-            self._renewed[change.model] = change
+        match change:
+            case Rejected():
+                self._note_rejected(change)
+            case Deleted(key, at):
+                self._note_deleted(key, at)
+            case Renewed(model):
+                self._renewed[model] = change
         for journal in self._journals:
             journal.append(change)
 
@@ -122,7 +129,8 @@ class Ledger:
         if there is not None and there.created >= stored.created:
             return True  # its journal was faster, or something fresher has come
         effect = self.purges.effect(stored)
-        if effect is Effect.GONE:
+        is_deleted = stored.created <= self._deleted.get(stored.key, float("-inf"))
+        if is_deleted or effect is Effect.GONE:
             return False
         if effect is Effect.STALE:
             stored = replace(stored, ttl=0.0)
@@ -176,6 +184,7 @@ class Ledger:
                 self._aliases.follow(followed, stored.key)
                 self.admit(stored)
             case Deleted(key, at):
+                self._note_deleted(key, at)
                 there = self._store.peek(key)
                 if there is not None and there.created <= at:
                     self._store.delete(key)
@@ -198,7 +207,14 @@ class Ledger:
             case _:
                 assert_never(change)
 
+    def _note_deleted(self, key: bytes, at: float) -> None:
+        self._deleted[key] = max(at, self._deleted.get(key, at))
+        self._deleted.move_to_end(key)
+        if len(self._deleted) > MAX_DELETED:
+            self._deleted.popitem(last=False)
+
     def _note_rejected(self, rejected: Rejected) -> None:
+        self._note_deleted(rejected.key, rejected.at)
         known = self._rejected.pop(rejected.key, None)
         if known is not None:
             pairs = tuple(dict.fromkeys((*known.pairs, *rejected.pairs)))

@@ -280,3 +280,24 @@ async def test_the_last_epoch_of_a_model_counts(scene: Scene) -> None:
 async def test_whom_the_upstream_refuses_gets_nothing_anywhere(scene: Scene) -> None:
     await scene.hear(Barred(b"c" * 32, True, NOW))
     assert scene.acceptance.is_refused(b"c" * 32)
+
+
+@pytest.mark.parametrize("change", [Deleted(KEY, NOW), Rejected(KEY, NOW, ())])
+async def test_what_was_forgotten_does_not_come_back_from_elsewhere(
+    scene: Scene, change: Change
+) -> None:
+    scene.ledger.note(change)
+    assert not scene.ledger.admit(stored_response(created=NOW))
+    await scene.hear(Put(stored_response(created=NOW - 1)))
+    assert scene.store.peek(KEY) is None
+    assert scene.ledger.admit(stored_response(created=NOW + 1))
+
+
+async def test_what_others_have_forgotten_does_not_come_back_either(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.pipeline.ledger.MAX_DELETED", 1)
+    await scene.hear(Deleted(KEY, NOW), Put(stored_response(created=NOW)))
+    assert scene.store.peek(KEY) is None
+    await scene.hear(Deleted(OTHER, NOW), Put(stored_response(created=NOW)))
+    assert scene.store.peek(KEY) is not None
