@@ -94,6 +94,8 @@ class Ledger:
                 self._note_deleted(key, at)
             case Renewed(model):
                 self._renewed[model] = change
+            case _:
+                pass  # others hold it
         for journal in self._journals:
             journal.append(change)
 
