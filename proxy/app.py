@@ -1,6 +1,7 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
+import hashlib
 import importlib
 import logging
 import platform
@@ -24,7 +25,7 @@ from proxy.admin.sets import Sets
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
-from proxy.core.cache.change import Change, Put, Renewed
+from proxy.core.cache.change import Change, Learnt, Purged, Put, Renewed
 from proxy.core.cache.epochs import Epochs, in_force, renew
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
@@ -34,6 +35,7 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
 from proxy.core.wire.via import hop_value
+from proxy.persistence import Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.chain import Chain
@@ -41,10 +43,13 @@ from proxy.pipeline.doorkeeper import Doorkeeper
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.journaled import JournaledStore
+from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import Survey, purge, survey
+from proxy.pipeline.purge import Survey, survey
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.refusals import Refusals
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -100,34 +105,24 @@ class App:
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
-        # Without a configured secret the digests of credentials are unlike in every process.
-        self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
         self._epochs: Epochs = ()
         self._audit = Audit(self.log, clock.now)
-        self._acceptance = Acceptance()
+        self._acceptance = Acceptance(clock, self._note)
         self._refusals = Refusals()
-        self._store = MemoryStore(
+        self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
         )
+        self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
         self._negatives = Negatives()
         self._level: SemanticLevel | None = None
         self._is_loading = False
         self._has_loaded = False
         """Whether what is to be loaded at the start is there, or known to be missing."""
-        self._recorder = Recorder(
-            store=self._store,
-            clock=clock,
-            chance=chance,
-            max_bytes=dynamic.memory_max_entry_bytes,
-            on_verdict=self.metrics.answer,
-            on_stored=self._learn,
-            tasks=self._tasks,
-        )
         self._hop = f"reprise-{secrets.token_hex(6)}"  # like none that a request passed before
         self._upstream = AiohttpUpstream(
             max_connections=static.max_connections,
@@ -147,7 +142,43 @@ class App:
             aliases=self._aliases,
             negatives=self._negatives,
             chain=self._chain,
+            clock=clock,
             on_opinion=self._heard,
+            on_rejected=self._note,
+        )
+        self._ledger = Ledger(
+            store=self._memory,
+            aliases=self._aliases,
+            feedback=self._feedback,
+            acceptance=self._acceptance,
+            on_purged=self._purged_elsewhere,
+            on_renewed=self._renewed_elsewhere,
+            clock=clock,
+        )
+        self._persistence = Persistence(
+            static,
+            ledger=self._ledger,
+            max_entries=dynamic.memory_max_entries,
+            on_secret=self._use_secret,
+            clock=clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
+        self._secret = self._persistence.secret
+        shared = self._persistence.shared
+        self._replicas: Replicas | None = None
+        if shared is not None:
+            self._replicas = Replicas(
+                shared, admit=self._ledger.admit, patience=static.redis_collapse_wait
+            )
+        self._recorder = Recorder(
+            store=self._store,
+            clock=clock,
+            chance=chance,
+            max_bytes=dynamic.memory_max_entry_bytes,
+            on_verdict=self.metrics.answer,
+            on_stored=self._learn,
+            tasks=self._tasks,
         )
         self._fetcher = Fetcher(
             upstream=self._upstream,
@@ -156,8 +187,10 @@ class App:
             refusals=self._refusals,
             tasks=self._tasks,
             clock=clock,
+            replicas=self._replicas,
         )
         self._keep_door(config)
+        self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -217,6 +250,8 @@ class App:
             ),
         )
         self._load_semantic(self.reloader.current)
+        stop = self._tasks.spawn(self._persistence.start(), "load-entries")
+        self._stop_watching.append(stop)
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
     async def stop(self) -> None:
@@ -238,6 +273,7 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
@@ -254,7 +290,7 @@ class App:
         """Swap in a configuration; requests under way end with the one they began with."""
         dynamic = config.dynamic
         self._recorder.max_bytes = dynamic.memory_max_entry_bytes
-        self._store.resize(
+        self._memory.resize(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
@@ -265,6 +301,7 @@ class App:
         self._keep_door(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
+        self._judge_by(config)
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
@@ -273,23 +310,26 @@ class App:
 
         `by` is who asked for it.
         """
-        self._recorder.flush()
-        self._fetcher.purged(selector)
-        count = self._refusals.purge(selector)
-        count += await purge(self._store, selector, soft=soft)
-        chosen = {name: value for name, value in asdict(selector).items() if value}
-        self._audit.note("purge", by, {"selector": chosen, "soft": soft, "count": count})
+        count = self._take_out(selector)
+        count += await self._ledger.purge(selector, soft=soft, by=by)
+        self._audit.note("purge", by, _purge_told(selector, soft=soft) | {"count": count})
         return count
 
     def renew(self, model: str, epoch: str, by: str) -> None:
         """Give models another epoch, or with an empty one none; `by` is who asked for it."""
         # Later than all before, whatever the clock of whoever set them says.
         at = max([self._clock.now(), *(one.at + 1e-6 for one in self._epochs)])
-        self.take_renewed(Renewed(model, epoch, at, by))
+        change = Renewed(model, epoch, at, by)
+        self._take_renewed(change)
+        self._note(change)
         self._audit.note("epoch", by, {"model": model, "epoch": epoch})
 
-    def take_renewed(self, change: Renewed) -> None:
-        """Take over an epoch that was set here, before a restart, or at another process."""
+    def _renewed_elsewhere(self, change: Renewed) -> None:
+        self._take_renewed(change)
+        told = {"model": change.model, "epoch": change.epoch}
+        self._audit.keep(change.at, "epoch", change.by, told)
+
+    def _take_renewed(self, change: Renewed) -> None:
         epochs = renew(self._epochs, change)
         if epochs is not self._epochs:
             self._epochs = epochs
@@ -326,6 +366,7 @@ class App:
             upstream=self._upstream,
             clock=self._clock,
             hop=self._hop,
+            replicas=self._replicas,
         )
 
     def _load_semantic(self, config: Config) -> None:
@@ -337,6 +378,8 @@ class App:
             # Who stops meanwhile does not wait for it.
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
+        elif not is_wanted and self._level is None:
+            self._ledger.learn_by(None)
 
     async def _bring_semantic(self) -> None:
         try:
@@ -349,14 +392,19 @@ class App:
                 told = {"why": str(error), "remedy": remedy}
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
+            if self._level is None:
+                self._ledger.learn_by(None)
             self._is_loading = False
             self._has_loaded = True
 
     async def _make_semantic(self, module: ModuleType) -> None:
         static = self.reloader.current.static
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
+        self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
+        identities = await asyncio.to_thread(module.identities_of, static.encoders)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
+            identities=identities,
             gate=gate,
             scan_below=static.scan_below,
             store=self._store,
@@ -365,14 +413,44 @@ class App:
             clock=self._clock,
             tasks=self._tasks,
             log=self.log,
+            note=self._note,
         )
         self._level = level
+        self._judge_by(self.reloader.current)
+        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
         await level.loaded()
 
+    def _judge_by(self, config: Config) -> None:
+        """Say what decides by meaning from now on."""
+        if self._level is not None:
+            rules = [one.fingerprint for one in _semantic_rules(config)]
+            digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
+            self._ledger.judge = self._level.meaning.judge = digest.digest()
+
+    def _take_out(self, selector: Selector) -> int:
+        """Take out of all but the store; how many refusals there were."""
+        self._recorder.flush()
+        self._fetcher.purged(selector)
+        return self._refusals.purge(selector)
+
+    def _purged_elsewhere(self, purged: Purged) -> None:
+        self._take_out(purged.selector)
+        told = _purge_told(purged.selector, soft=purged.soft)
+        self._audit.keep(purged.at, "purge", purged.by, told)
+
+    def _use_secret(self, secret: bytes) -> None:
+        """Take over the secret that replicas have in common."""
+        self._secret = secret
+        self._handler.pipeline = self._pipeline(self.reloader.current)
+
+    def _note(self, change: Change) -> None:
+        self._ledger.note(change)
+
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
@@ -435,31 +513,38 @@ class App:
         return Sets(
             store=self._store,
             tally=self._tally,
-            companions=lambda entries: (),
+            companions=self._companions,
             beginning=lambda: self._epochs,
             take=self._take_set,
             settle=self._settle,
             upstreams=lambda: [pool.name for pool in self._handler.pipeline.rules.pools],
-            secret=self._secret,
+            secret=lambda: self._secret,
             audit=self._audit,
             clock=self._clock,
         )
 
     async def _take_set(self, changes: Sequence[Change]) -> int:
         """Take over what another proxy has exported; how many entries are stored."""
-        now, count = self._clock.now(), 0
-        for change in changes:
-            match change:
-                case Put(stored):
-                    there = self._store.peek(stored.key)
-                    is_newer = there is None or there.created < stored.created
-                    if is_newer and stored.created + stored.ttl > now:
-                        count += self._store.put(stored)
-                case Renewed():
-                    self.take_renewed(change)
-                case _:
-                    pass  # what is found by meaning is not exported yet
-        return count
+        now = self._clock.now()
+        chosen = [change for change in changes if self._is_wanted(change, now)]
+        await self._ledger.take_over(chosen)
+        return sum(
+            self._memory.peek(change.stored.key) is change.stored
+            for change in chosen
+            if isinstance(change, Put)
+        )
+
+    def _is_wanted(self, change: Change, now: float) -> bool:
+        if not isinstance(change, Put):
+            return isinstance(change, Learnt | Renewed)
+        stored = change.stored
+        there = self._memory.peek(stored.key)
+        return stored.created + stored.ttl > now and (
+            there is None or there.created < stored.created
+        )
+
+    async def _companions(self, keys: Sequence[bytes]) -> Sequence[Change]:
+        return await self._level.meaning.learnt(keys) if self._level is not None else ()
 
     async def _survey(self, selector: Selector) -> Survey:
         self._recorder.flush()
@@ -507,13 +592,14 @@ class App:
             return "draining"
         if not self.url:
             return "starting"
-        return "loading" if self._is_loading and not self._has_loaded else "ok"
+        is_loading = self._is_loading and not self._has_loaded
+        return "loading" if is_loading or self._persistence.is_loading else "ok"
 
     def _figures(self) -> dict[str, float]:
         return {
-            "entries": len(self._store),
-            "store_bytes": self._store.size_bytes,
-            "evictions": self._store.evictions,
+            "entries": len(self._memory),
+            "store_bytes": self._memory.size_bytes,
+            "evictions": self._memory.evictions,
             "in_flight_requests": self._handler.in_flight,
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
@@ -522,6 +608,7 @@ class App:
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),
+            **self._persistence.figures(),
         }
 
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:
@@ -543,6 +630,12 @@ def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:
     return tuple(
         policy.semantic for policy in (dynamic.policy, *(r.policy for r in dynamic.routes))
     )
+
+
+def _purge_told(selector: Selector, *, soft: bool) -> dict[str, Any]:
+    """What the audit list tells of a purge."""
+    chosen = {name: value for name, value in asdict(selector).items() if value}
+    return {"selector": chosen, "soft": soft}
 
 
 def _limits(config: Config) -> Limits:

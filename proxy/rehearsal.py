@@ -100,7 +100,7 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, refusals, upstream = Acceptance(), Refusals(), _Told()
+        acceptance, refusals, upstream = Acceptance(clock), Refusals(), _Told()
         self._pipeline = Pipeline(
             rules=_patient(config.rules(1)),
             operations=operations,
@@ -123,7 +123,7 @@ class Rehearsal:
                 store=self._store,
                 aliases=aliases,
                 negatives=negatives,
-                chain=None,
+                clock=clock,
                 on_opinion=lambda opinion: None,
             ),
             upstream=upstream,

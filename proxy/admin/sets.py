@@ -30,17 +30,17 @@ class Sets:
         *,
         store: Store,
         tally: Tally,
-        companions: Callable[[Sequence[StoredResponse]], Iterable[Change]],
+        companions: Callable[[Sequence[bytes]], Awaitable[Sequence[Change]]],
         beginning: Callable[[], Iterable[Change]],
         take: Callable[[Sequence[Change]], Awaitable[int]],
         settle: Callable[[], None],
         upstreams: Callable[[], Sequence[str]],
-        secret: bytes,
+        secret: Callable[[], bytes],
         audit: Audit,
         clock: Clock,
     ) -> None:
-        """`companions` gives what belongs to some entries besides themselves, `beginning` what
-        comes before all of them. `take` takes changes in and tells how many entries were stored.
+        """`companions` gives what belongs to the entries of some keys, `beginning` what comes
+        before all of them. `take` takes changes in and tells how many entries were stored.
         """
         self._store = store
         self._tally = tally
@@ -49,7 +49,7 @@ class Sets:
         self._take = take
         self._settle = settle
         self._upstreams = upstreams
-        self._secret = hmac.digest(secret, b"exported set", "sha256")[:16].hex()
+        self._secret = secret
         self._audit = audit
         self._clock = clock
 
@@ -60,13 +60,14 @@ class Sets:
             return error_answer(400, "top must be a whole number.")
         self._settle()
         chosen = self._most_valuable(int(text) if text else None)
-        head = Head(len(chosen), self._secret, tuple(self._upstreams()), self._clock.now())
+        head = Head(len(chosen), self._digest(), tuple(self._upstreams()), self._clock.now())
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
         await response.write(begin(head) + b"".join(map(frame, self._beginning())))
         entries = iter(chosen)
         while batch := list(islice(entries, BATCH)):
-            changes = [*map(Put, batch), *self._companions(batch)]
+            keys = [stored.key for stored in batch]
+            changes = [*map(Put, batch), *await self._companions(keys)]
             await response.write(b"".join(map(frame, changes)))
         await response.write(END)
         await response.write_eof()
@@ -88,7 +89,7 @@ class Sets:
         warnings: list[str] = []
         try:
             head = await reader.head()
-            if not hmac.compare_digest(head.secret, self._secret):
+            if not hmac.compare_digest(head.secret, self._digest()):
                 return error_answer(400, f"Nothing was imported: {_OTHERS_KEYS}.")
             warnings += self._doubts(head)
             async for change in reader.changes():
@@ -107,6 +108,10 @@ class Sets:
             message = f"The set is not whole, {kept}: {flaw}."
             return json_answer({**told, "error": {"message": message}}, 400)
         return json_answer(told)
+
+    def _digest(self) -> str:
+        """Of the tenancy's secret: all keys are made with it."""
+        return hmac.digest(self._secret(), b"exported set", "sha256")[:16].hex()
 
     def _doubts(self, head: Head) -> list[str]:
         missing = sorted(set(head.upstreams) - set(self._upstreams()))

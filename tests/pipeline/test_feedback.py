@@ -16,6 +16,7 @@ from proxy.store.memory import MemoryStore
 from tests.conftest import StartProxy
 from tests.core.values import stored_response
 from tests.fakes.client import Answer, ask, call, posting, question
+from tests.fakes.clock import FakeClock
 from tests.fakes.semantic import NEAR, FakeEncoder, comparing_by_words
 from tests.fakes.upstream import ScriptedUpstream
 from tests.pipeline.level import ASKED, STORED, Level, near
@@ -34,7 +35,7 @@ class Heard:
             store=self.level.store,
             aliases=self.level.aliases,
             negatives=self.level.negatives,
-            chain=None,
+            clock=self.level.clock,
             on_opinion=self.opinions.append,
         )
         self.feedback.questions = self.level.meaning
@@ -133,7 +134,7 @@ async def test_a_proxy_that_compares_nothing_takes_opinions_too() -> None:
         store=store,
         aliases=Aliases(),
         negatives=Negatives(),
-        chain=None,
+        clock=FakeClock(),
         on_opinion=lambda opinion: None,
     )
     stored = stored_response()
