@@ -10,6 +10,7 @@ from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer
 from tests.fakes.client import Answer, ask, question
 from tests.fakes.clock import FakeClock
+from tests.fakes.semantic import NEAR, comparing_by_words, learned
 from tests.fakes.upstream import ScriptedUpstream, json_reply
 from tests.watch import figure, until
 
@@ -173,3 +174,23 @@ async def test_a_number_that_is_none_is_refused(proxy: StartProxy, query: str) -
         answer = await admin(app, "GET", f"/admin/export{query}")
     assert answer.status == 400
     assert json.loads(answer.body)["error"]["message"] == "top must be a whole number."
+
+
+async def test_what_is_found_by_meaning_goes_along(
+    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = comparing_by_words(monkeypatch)
+    async with (
+        proxy(f"{centre_of(upstream)}{NEAR}", upstream=None) as centre,
+        proxy(f"{edge_of(centre)}{NEAR}", upstream=None) as edge,
+    ):
+        await learned(centre, 0)
+        await ask(centre.url, question("Can I cancel within 30 days?"))
+        await learned(centre, 1)
+        texts = len(encoder.texts)
+        assert (await take_in(edge, await export(centre))).json()["imported"] == 1
+        assert len(encoder.texts) == texts
+        hit = await ask(edge.url, question("May I cancel within 30 days?"))
+        assert (hit.is_hit, hit.text) == (True, "answer 1")
+        assert "detail=semantic" in hit.cache
+    assert upstream.calls == 1
