@@ -218,7 +218,8 @@ class Fetcher:
     ) -> Recording:
         def settle(is_stored: bool) -> None:
             exchange.stored = flight.stored = is_stored
-            self._refusals.discard(plan)
+            if plan.policy.error_ttl > 0:
+                self._refusals.discard(plan)
             self._land(flight, plan)
 
         return Recording(

@@ -136,7 +136,7 @@ class Pipeline:
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
         if isinstance(outcome, Miss):
-            if self._refusals and (refused := self._repeat(plan, outcome, exchange)) is not None:
+            if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
         match outcome:
@@ -307,7 +307,8 @@ class Pipeline:
 
     def _check_circle(self, request: Request) -> None:
         # Before a flight is joined: it may be the one that this request is a part of.
-        if is_circle(request.header("Via"), self._hop):
+        via = request.header("Via")
+        if via is not None and is_circle(via, self._hop):
             raise LoopDetected("The request was here before: the proxy is its own upstream.")
 
     async def _fetch(

@@ -43,11 +43,6 @@ class Recording:
     verdict: Verdict | None = None
     """What it was judged already."""
 
-    @property
-    def made(self) -> float:
-        """Wall time in seconds at which the answer was made, by us or by the upstream's cache."""
-        return made_at(self.values, began=self.began, ended=self.ended)
-
 
 class Recorder:
     """Judges finished answers and keeps those that may be kept.
@@ -100,7 +95,8 @@ class Recorder:
         verdict = recording.verdict = self._judge(recording)
         plan = recording.plan
         lifetime = freshness_lifetime(plan.policy, plan.directives.ttl, 0.5)
-        return isinstance(verdict, Store) and lifetime > recording.ended - recording.made
+        made = made_at(recording.values, began=recording.began, ended=recording.ended)
+        return isinstance(verdict, Store) and lifetime > recording.ended - made
 
     def record(self, recording: Recording) -> None:
         """Judge it now, or, if it is large, in a thread from now on."""
@@ -192,7 +188,11 @@ class Recorder:
         return None
 
     def _stored_response(self, recording: Recording, verdict: Store) -> StoredResponse:
-        plan, values, created = recording.plan, recording.values, recording.made
+        plan, values, ended = recording.plan, recording.values, recording.ended
+        created = made_at(values, began=recording.began, ended=ended)
+        name = entry_id(plan.key.exact, created).encode()
+        if plan.pool.is_reprise:
+            name = joined(name, values.get(b"x-cache-entry"))
         ttl = freshness_lifetime(plan.policy, plan.directives.ttl, self._chance())
         fields = headers.stored(values)
         return StoredResponse(
@@ -208,7 +208,7 @@ class Recorder:
                 [
                     (b"content-type", values[b"content-type"]),
                     *fields,
-                    (b"x-cache-entry", _name(plan, values, created)),
+                    (b"x-cache-entry", name),
                 ]
             ),
             stream_options=plan.stream_options,
@@ -216,11 +216,5 @@ class Recorder:
             ttl=ttl,
             prompt_tokens=verdict.answer.prompt_tokens or 0,
             completion_tokens=verdict.answer.completion_tokens or 0,
-            duration=max(0.0, recording.ended - recording.began),
+            duration=max(0.0, ended - recording.began),
         )
-
-
-def _name(plan: Lookup, values: Mapping[bytes, bytes], created: float) -> bytes:
-    """What x-cache-entry tells of it; see core/cache/entry_name.py."""
-    own = entry_id(plan.key.exact, created).encode()
-    return joined(own, values.get(b"x-cache-entry")) if plan.pool.is_reprise else own

@@ -15,7 +15,10 @@ def made_at(values: Mapping[bytes, bytes], *, began: float, ended: float) -> flo
     `values` are its fields by lower-case name. With an Age it is as old as that says, and the time
     it was on its way is added (RFC 9111 4.2.3). An Age that is none is left out (5.1).
     """
-    told = _AGE.fullmatch(values.get(b"age", b""))
+    age_field = values.get(b"age")
+    if age_field is None:
+        return ended
+    told = _AGE.fullmatch(age_field)
     return began - min(int(told[1][:10]), 2**31) if told else ended
 
 
