@@ -19,7 +19,7 @@ _SMALL_BYTES = 512
 
 
 class ChangeQueue:
-    """What takes an answer back goes first, and is never dropped.
+    """In order; but what takes answers back goes first where many wait, and is never dropped.
 
     A change takes the place of an earlier one of its kind and key.
     """
@@ -27,9 +27,11 @@ class ChangeQueue:
     def __init__(self, *, max_changes: int, max_bytes: int) -> None:
         self._max_changes = max_changes
         self._max_bytes = max_bytes
-        self._gains: OrderedDict[Hashable, Gain] = OrderedDict()
-        self._losses: OrderedDict[Hashable, Loss] = OrderedDict()
+        # Each with its number, in order of these.
+        self._gains: OrderedDict[Hashable, tuple[int, Gain]] = OrderedDict()
+        self._losses: OrderedDict[Hashable, tuple[int, Loss]] = OrderedDict()
         self._bytes = 0
+        self._last = 0
         self._dropped = 0
         self._something = asyncio.Event()
 
@@ -52,68 +54,83 @@ class ChangeQueue:
 
     def add(self, change: Change) -> None:
         """Let it wait; over the bounds, those that wait longest are dropped."""
+        self._last += 1
         if isinstance(change, Put | Learnt | Aliased):
-            self._add_gain(key_of(change), change)
+            self._add_gain(key_of(change), self._last, change)
             self._shrink()
         else:
-            self._add_loss(change)
+            self._add_loss(self._last, change)
         self._something.set()
 
     def take(self, most: int, most_bytes: int) -> list[Change]:
-        """Take out those whose turn it is, in order: at least one where any waits."""
+        """Take out those whose turn it is: at least one where any waits."""
         taken: list[Change] = []
-        while self._losses and len(taken) < most:
-            taken.append(self._losses.popitem(last=False)[1])
+        are_many = len(self) > most
         size = 0
-        while self._gains and len(taken) < most and (size < most_bytes or not taken):
-            change = self._gains.popitem(last=False)[1]
-            taken.append(change)
-            size += _size(change)
-            self._bytes -= _size(change)
+        while self and len(taken) < most and (size < most_bytes or not taken):
+            if self._is_turn_of_a_loss(are_many):
+                taken.append(self._losses.popitem(last=False)[1][1])
+            else:
+                change = self._gains.popitem(last=False)[1][1]
+                taken.append(change)
+                size += _size(change)
+                self._bytes -= _size(change)
         if not self:
             self._something.clear()
         return taken
 
     def give_back(self, changes: Iterable[Change]) -> None:
-        """Let those wait again, in front, that were taken and could not be written."""
+        """Let those wait again, before all others, that were taken and could not be written."""
+        number = min(
+            [0, *(next(iter(some.values()))[0] for some in (self._gains, self._losses) if some)]
+        )
         for change in reversed(list(changes)):
+            number -= 1
             if not isinstance(change, Put | Learnt | Aliased):
-                self._add_loss(change, is_first=True)
+                self._add_loss(number, change)
             elif (key := key_of(change)) not in self._gains:  # or a later one has its place
-                self._add_gain(key, change)
+                self._add_gain(key, number, change)
                 self._gains.move_to_end(key, last=False)
         self._shrink()
         if self:
             self._something.set()
 
-    def _add_gain(self, key: Hashable, change: Gain) -> None:
+    def _is_turn_of_a_loss(self, are_many: bool) -> bool:
+        if not self._losses or not self._gains:
+            return bool(self._losses)
+        first_loss, first_gain = next(iter(self._losses.values())), next(iter(self._gains.values()))
+        return are_many or first_loss[0] < first_gain[0]
+
+    def _add_gain(self, key: Hashable, number: int, change: Gain) -> None:
         earlier = self._gains.pop(key, None)
         if earlier is not None:
-            self._bytes -= _size(earlier)
-        self._gains[key] = change
+            self._bytes -= _size(earlier[1])
+        self._gains[key] = number, change
         self._bytes += _size(change)
 
-    def _add_loss(self, change: Loss, *, is_first: bool = False) -> None:
+    def _add_loss(self, number: int, change: Loss) -> None:
         key = _merging_key(change)
         earlier = self._losses.pop(key, None)
-        self._losses[key] = change if earlier is None or change.at >= earlier.at else earlier
-        if is_first:
+        if earlier is not None and earlier[1].at > change.at:
+            change = earlier[1]
+        self._losses[key] = number, change
+        if number <= 0:
             self._losses.move_to_end(key, last=False)
         if len(self._losses) > self._max_changes:
             self._merge_losses()
 
     def _merge_losses(self) -> None:
         """Make one purge of everything of them: rather no answer than one that was taken back."""
-        changes = self._losses.values()
+        changes = [change for _, change in self._losses.values()]
         everything = Purged(Selector(), soft=False, at=max(change.at for change in changes))
         epochs = [change for change in changes if isinstance(change, Renewed)]
         kept: list[Loss] = [everything, *epochs[-self._max_changes // 2 :]]
-        self._dropped += len(self._losses) - len(kept) + 1
-        self._losses = OrderedDict((_merging_key(change), change) for change in kept)
+        self._dropped += len(changes) - len(kept) + 1
+        self._losses = OrderedDict((_merging_key(change), (self._last, change)) for change in kept)
 
     def _shrink(self) -> None:
         while self._bytes > self._max_bytes or len(self._gains) > self._max_changes:
-            self._bytes -= _size(self._gains.popitem(last=False)[1])
+            self._bytes -= _size(self._gains.popitem(last=False)[1][1])
             self._dropped += 1
 
 

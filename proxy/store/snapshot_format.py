@@ -1,7 +1,7 @@
 """A snapshot as bytes: chunks, and the pointer that says which of them are one.
 
     chunk   = "Rs", version (1), checksum (32), items
-    item    = kind (1), length (4) of the key and the rest, key (32), the rest
+    item    = kind (1), length (4) of what follows, digest (16), the rest
     pointer = generation in decimal digits, "|", JSON
 
 The checksum of a chunk is over its generation and number too: a chunk of another generation, or
@@ -19,16 +19,16 @@ from typing import NamedTuple
 import orjson
 
 from proxy.core.cache.change import Change, Learnt, Put
-from proxy.store.codec import Flaw, Unreadable, encode, key_of
+from proxy.store.codec import Flaw, Unreadable, encode
+from proxy.store.redis_names import DIGEST_BYTES, digest_of
 
 CHUNK_BYTES = 1 << 20
 """A chunk ends with the item that goes beyond."""
-KEY_BYTES = 32
 
 _VERSION = 1
 _HEADER = b"Rs" + bytes((_VERSION,))
-_DIGEST_BYTES = 32
-_BODY = len(_HEADER) + _DIGEST_BYTES
+_CHECKSUM_BYTES = 32
+_BODY = len(_HEADER) + _CHECKSUM_BYTES
 _ITEM = struct.Struct(">cI")
 _PLACE = struct.Struct(">QI")
 _MAX_CHUNKS = 1 << 20
@@ -41,9 +41,9 @@ class Kind(Enum):
     """What an item is."""
 
     ENTRY = b"e"
-    """The key of an answer that lies in Redis by itself."""
+    """The digest of an answer that lies in Redis by itself (redis_names.py)."""
     LEARNT = b"l"
-    """A change, as are the others, under the key that it is about."""
+    """A change, as are the others; how the answer of this digest is found."""
     OTHER = b"o"
 
 
@@ -51,7 +51,7 @@ class Item(NamedTuple):
     """One thing in a snapshot."""
 
     kind: Kind
-    key: bytes
+    digest: bytes
     data: bytes
     """The change as bytes (codec.py); empty for an entry."""
 
@@ -94,6 +94,15 @@ class ChunkCutter:
                 full.append(self._cut())
         return full
 
+    def add_digests(self, digests: Iterable[bytes]) -> list[bytes]:
+        """Take digests of answers in; the chunks that are full now."""
+        full = []
+        for digest in digests:
+            self._append(Kind.ENTRY, digest, b"")
+            if self._bytes >= CHUNK_BYTES:
+                full.append(self._cut())
+        return full
+
     def finish(self, position: str, written: float) -> tuple[list[bytes], Pointer]:
         """The last chunk, if there is one, and the pointer to all."""
         rest = [self._cut()] if self._parts else []
@@ -108,16 +117,18 @@ class ChunkCutter:
         return rest, _with_digest(pointer, self._checksums)
 
     def _add(self, change: Change) -> None:
-        if isinstance(change, Put):
-            kind, key, data = Kind.ENTRY, change.stored.key, b""
-        else:
-            kind, key, data = Kind.OTHER, key_of(change)[1], encode(change)
-            if isinstance(change, Learnt):
-                kind = Kind.LEARNT
+        match change:
+            case Put(stored):
+                self._append(Kind.ENTRY, digest_of(stored.key), b"")
+            case Learnt():
+                self._append(Kind.LEARNT, digest_of(change.key), encode(change))
                 self._encoders.add(change.encoder)
-            key = key[:KEY_BYTES].ljust(KEY_BYTES, b"\0")
-        self._parts += (_ITEM.pack(kind.value, KEY_BYTES + len(data)), key, data)
-        self._bytes += _ITEM.size + KEY_BYTES + len(data)
+            case _:
+                self._append(Kind.OTHER, bytes(DIGEST_BYTES), encode(change))
+
+    def _append(self, kind: Kind, digest: bytes, data: bytes) -> None:
+        self._parts += (_ITEM.pack(kind.value, DIGEST_BYTES + len(data)), digest, data)
+        self._bytes += _ITEM.size + DIGEST_BYTES + len(data)
         self._count += 1
 
     def _cut(self) -> bytes:
@@ -159,14 +170,14 @@ def items(chunk: bytes) -> Iterator[Item]:
     """What is in a chunk that was checked. Raises Unreadable at what is not in order."""
     at, end = _BODY, len(chunk)
     while at < end:
-        if end - at < _ITEM.size + KEY_BYTES:
+        if end - at < _ITEM.size + DIGEST_BYTES:
             raise Unreadable(Flaw.FORMAT)
         letter, length = _ITEM.unpack_from(chunk, at)
         kind = _KINDS.get(letter)
         at += _ITEM.size
-        if kind is None or not KEY_BYTES <= length <= end - at:
+        if kind is None or not DIGEST_BYTES <= length <= end - at:
             raise Unreadable(Flaw.FORMAT)
-        middle = at + KEY_BYTES
+        middle = at + DIGEST_BYTES
         yield Item(kind, chunk[at:middle], chunk[middle : at + length])
         at += length
 

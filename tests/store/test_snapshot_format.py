@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from proxy.core.cache.change import Change
 from proxy.store.codec import Flaw, Unreadable, decode
+from proxy.store.redis_names import digest_of
 from proxy.store.snapshot_format import (
     CHUNK_BYTES,
     ChunkCutter,
@@ -50,12 +51,12 @@ def big(count: int = 40) -> list[Change]:
 
 def test_what_was_cut_is_read_again() -> None:
     found = read(*cut(put(1), learnt(1), aliased(2, 1)))
-    assert found[0] == (Kind.ENTRY, key(1), b"")
+    assert found[0] == (Kind.ENTRY, digest_of(key(1)), b"")
     assert [(item.kind, decode(item.data)) for item in found[1:]] == [
         (Kind.LEARNT, learnt(1)),
         (Kind.OTHER, aliased(2, 1)),
     ]
-    assert [item.key for item in found] == [key(1), key(1), key(2)]
+    assert [item.digest for item in found] == [digest_of(key(1)), digest_of(key(1)), bytes(16)]
 
 
 def test_chunks_are_of_a_bounded_size() -> None:
@@ -64,6 +65,15 @@ def test_chunks_are_of_a_bounded_size() -> None:
     assert max(map(len, chunks)) < 1.2 * CHUNK_BYTES
     assert (pointer.count, pointer.encoders) == (40, ("e",))
     assert [decode(item.data) for item in read(chunks, pointer)] == big()
+
+
+def test_digests_alone_are_chunks_too() -> None:
+    cutter = ChunkCutter(GENERATION)
+    digests = [digest_of(key(number)) for number in range(60_000)]
+    full = cutter.add_digests(digests)
+    rest, pointer = cutter.finish("0-0", 5.0)
+    assert [item.digest for item in read(full + rest, pointer)] == digests
+    assert len(full) == 1
 
 
 def test_nothing_is_a_snapshot_too() -> None:
@@ -94,8 +104,8 @@ def test_every_flipped_byte_of_a_pointer_is_noticed() -> None:
     chunks, pointer = cut(put(1), learnt(1))
     data = encode_pointer(pointer)
     for place in range(len(data)):
+        flipped = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         with pytest.raises(Unreadable):
-            flipped = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
             read(chunks, decode_pointer(flipped))
 
 
