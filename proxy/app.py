@@ -37,7 +37,7 @@ from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
 from proxy.ports import Clock
-from proxy.reload import Reloader, ReloadResult, Trigger
+from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
 from proxy.server.decode import Limits
 from proxy.server.encode import STALL_SECONDS, Encoder
@@ -45,7 +45,7 @@ from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
-from proxy.telemetry.lag import watch_lag
+from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Backlog, Reporter
@@ -156,6 +156,9 @@ class App:
             report=self._reloaded,
         )
         self.metrics.watch(self._figures, _COUNTERS)
+        self.metrics.watch_tasks(
+            lambda: heartbeats.pulses(self._tasks.heartbeats, now=loop.time(), wall=clock.now())
+        )
         self._server = Server(
             self._handler.handle,
             request_factory=request_of,
@@ -185,14 +188,28 @@ class App:
             if pool.url.endswith("/v1"):
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
-        self._stop_watching += (
-            self._tasks.spawn(self.reloader.watch(), "watch-config"),
-            self._tasks.spawn(
-                watch_lag(asyncio.sleep, self._clock.monotonic, self.metrics.lag), "watch-lag"
-            ),
-        )
+        self._keep_loops()
         self._load_semantic(self.reloader.current)
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+
+    def _keep_loops(self) -> None:
+        keep, sleep = self._tasks.keep, asyncio.sleep
+        monotonic, now = self._clock.monotonic, asyncio.get_running_loop().time
+        self._stop_watching += (
+            keep(self.reloader.watch, "watch-config", every=POLL_SECONDS),
+            keep(
+                lambda beat: lag.watch_lag(sleep, monotonic, self.metrics.lag, beat),
+                "watch-lag",
+                every=lag.EVERY_SECONDS,
+            ),
+            keep(
+                lambda beat: heartbeats.watch_heartbeats(
+                    self._tasks.heartbeats, sleep=sleep, now=now, log=self.log, beat=beat
+                ),
+                "watch-heartbeats",
+                every=heartbeats.EVERY_SECONDS,
+            ),
+        )
 
     async def stop(self) -> None:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
@@ -361,6 +378,7 @@ class App:
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
             state=self._state,
+            detail=self._detail,
             metrics=self.exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
@@ -400,6 +418,23 @@ class App:
         if not self.url:
             return "starting"
         return "loading" if self._is_loading and not self._has_loaded else "ok"
+
+    def _detail(self) -> dict[str, Any]:
+        now = asyncio.get_running_loop().time()
+        return {
+            "tasks": heartbeats.detail(self._tasks.heartbeats, now=now),
+            "parts": self._parts(),
+        }
+
+    def _parts(self) -> dict[str, str]:
+        """What may be broken while requests are served: "ok", "off", or what is wrong."""
+        if self._is_loading:
+            semantic = "loading"
+        elif self._level is not None:
+            semantic = "ok" if self._level.figures()["encoders_ready"] else "no encoder"
+        else:
+            semantic = "missing" if self._has_loaded else "off"
+        return {"semantic": semantic}
 
     def _figures(self) -> dict[str, float]:
         return {

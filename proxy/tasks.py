@@ -61,19 +61,24 @@ class Tasks:
     ) -> Callable[[], object]:
         """Run a loop until what is returned is called.
 
-        What dies of an error is told of and begun again after a pause; one that returns has ended.
+        What dies of an error, or of a cancellation that is not ours, is told of and begun again
+        after a pause; one that returns has ended.
         `run` gets a function to call after each piece of work that went well, at least every
         `every` seconds when all is in order.
         """
         heartbeat = Heartbeat(every, asyncio.get_running_loop().time())
         self._heartbeats[name] = heartbeat
-        cancel = self.spawn(self._keep(run, name, heartbeat), name)
+        cancel = self.spawn(self._keep(run, name, heartbeat), f"keep {name}")
 
         def end() -> None:
-            self._heartbeats.pop(name, None)
+            self._forget(name, heartbeat)
             cancel()
 
         return end
+
+    def _forget(self, name: str, heartbeat: Heartbeat) -> None:
+        if self._heartbeats.get(name) is heartbeat:  # another may have its name by now
+            del self._heartbeats[name]
 
     async def _keep(
         self,
@@ -94,10 +99,13 @@ class Tasks:
             except asyncio.CancelledError:
                 task.cancel()
                 await asyncio.wait((task,))
+                if (error := _error(task)) is not None:
+                    self._on_error(name, error)
                 raise
-            error = None if task.cancelled() else task.exception()
+            # Nobody but us ends it: that something it waited for was cancelled is a death too.
+            error = asyncio.CancelledError() if task.cancelled() else _error(task)
             if error is None:
-                self._heartbeats.pop(name, None)
+                self._forget(name, heartbeat)
                 return
             heartbeat.deaths += 1
             self._on_error(name, error)
@@ -106,7 +114,7 @@ class Tasks:
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if (error := _error(task)) is not None:
             self._on_error(task.get_name(), error)
 
     async def drain(self, grace: float) -> None:
@@ -118,3 +126,8 @@ class Tasks:
             for task in self._running:
                 task.cancel()
             await asyncio.wait(self._running)
+
+
+def _error(task: asyncio.Task[Any]) -> BaseException | None:
+    """What a task that has ended died of; None where it was cancelled or returned."""
+    return None if task.cancelled() else task.exception()

@@ -37,6 +37,8 @@ class Controls:
     """What must be shown for all that changes state or tells of configuration."""
     state: Callable[[], str]
     """"ok" where requests are taken, else why the listener is not ready."""
+    detail: Callable[[], Json]
+    """How background tasks and parts are doing; none of it makes the listener unready."""
     metrics: Callable[[], bytes]
     metrics_content_type: str
     config: Callable[[], Json]
@@ -100,7 +102,10 @@ class _Admin:
     async def readyz(self, request: web.Request) -> web.Response:
         """The listener is up and takes requests; neither the upstream nor a store counts."""
         state = self._controls.state()
-        return web.Response(text=f"{state}\n", status=200 if state == "ok" else 503)
+        status = 200 if state == "ok" else 503
+        if wants_detail(request):
+            return _json({"state": state, **self._controls.detail()}, status)
+        return web.Response(text=f"{state}\n", status=status)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Prometheus' text format."""
@@ -177,6 +182,11 @@ class _Admin:
         if not await self._controls.feedback(opinion):
             return _error(404, "There is no such entry.")
         return _json({"entry": opinion.entry, "verdict": opinion.verdict})
+
+
+def wants_detail(request: web.Request) -> bool:
+    """Whether /readyz is asked for more than a word: ?verbose, or JSON."""
+    return "verbose" in request.query or "application/json" in request.headers.get("Accept", "")
 
 
 _LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
