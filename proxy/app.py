@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,27 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
+BACKLOG = 1024
+"""Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
 STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What one of several processes that share an address is told by the one that keeps them."""
+
+    number: int
+    """From 1."""
+    listen: Address
+    """The address to share, with the port that the system chose."""
+    admin_socket: str
+    """The path of the socket of its admin listener."""
+    secret: bytes = field(repr=False)
+    """In place of one of its own, so that digests of credentials are alike."""
+    log_form: str
+    """json or console; its own standard output is a pipe."""
 
 
 class App:
@@ -78,20 +97,31 @@ class App:
         load: Callable[[], Config] | None = None,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
+        worker: Worker | None = None,
     ) -> None:
         """`write` takes log lines. `path` is the file that is watched, `load` reads it again.
+
+        `worker` is given where several processes serve as one.
 
         Must be made inside a running event loop.
         """
         static, dynamic = config.static, config.dynamic
         clock = clock or SystemClock()
         self._clock = clock
-        self.log = StructLog(write, form=static.log_format, level=dynamic.log_level, wall=clock.now)
+        self._worker = worker
+        self.log = StructLog(
+            write,
+            form=worker.log_form if worker else static.log_format,
+            level=dynamic.log_level,
+            wall=clock.now,
+            worker=worker.number if worker else None,
+        )
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
         # Without a configured secret the digests of credentials are unlike in every process.
-        self._secret = static.secret.encode() or secrets.token_bytes(32)
+        own = worker.secret if worker else secrets.token_bytes(32)
+        self._secret = static.secret.encode() or own
         self._generation = 0
         self._acceptance = Acceptance()
         self._store = MemoryStore(
@@ -182,15 +212,23 @@ class App:
         admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
-        self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
-        self.url = await self._listen(data, static.listen, "listen")
+        if self._worker is None:
+            self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
+            self.url = await self._listen(data, static.listen, "listen")
+        else:
+            await self._set_up(admin)
+            await web.UnixSite(admin, self._worker.admin_socket).start()
+            self.url = await self._listen(data, self._worker.listen, "listen")
         for pool in self.reloader.current.dynamic.pools:
             if pool.url.endswith("/v1"):
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
         self._keep_loops()
         self._load_semantic(self.reloader.current)
-        self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+        if self._worker is None:
+            self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+        else:
+            self.log.emit("info", "worker listening", {"url": self.url})
 
     def _keep_loops(self) -> None:
         keep, sleep = self._tasks.keep, asyncio.sleep
@@ -354,21 +392,14 @@ class App:
         self.log.emit("info", "feedback", told)
 
     async def _listen(self, runner: web.BaseRunner, address: Address, key: str) -> str:
+        await self._set_up(runner)
+        listener = bound(address, key, is_shared=self._worker is not None)
+        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        return url_of(listener)
+
+    async def _set_up(self, runner: web.BaseRunner) -> None:
         await runner.setup()
         self._runners.append(runner)
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        try:
-            listener = socket.create_server(
-                (address.host, address.port), family=family, backlog=1024
-            )
-        except OSError as error:
-            raise OSError(f"{key} {address}: {error.strerror}") from error
-        if sys.platform == "linux":
-            # A closed connection whose client never takes the rest goes away by itself.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
-        await web.SockSite(runner, listener, backlog=1024).start()
-        host, port = runner.addresses[0][:2]
-        return f"http://{Address(host, port)}"
 
     def _controls(self) -> Controls:
         async def reload() -> dict[str, Any]:
@@ -462,6 +493,40 @@ class App:
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
+
+
+def bound(
+    address: Address, key: str, *, is_shared: bool = False, listens: bool = True
+) -> socket.socket:
+    """A socket that is bound to an address and listens, unless told otherwise.
+
+    What is shared may be bound by several processes; those that listen share what comes in.
+    Raises OSError, which names the configuration's `key`, where the address cannot be had.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if listener.family is socket.AF_INET6:
+            # As create_server: the same port of IPv4 is another address.
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if sys.platform == "linux":
+            # A closed connection whose client never takes the rest goes away by itself.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
+        listener.bind((address.host, address.port))
+        if listens:
+            listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"{key} {address}: {error.strerror}") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL of a socket's address."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{Address(host, port)}"
 
 
 def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:

@@ -1,7 +1,5 @@
 """The second listener: health, metrics, reload, purge, what is told of questions (design 11)."""
 
-import hmac
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,6 +7,11 @@ from typing import Any, TypeAlias
 import orjson
 from aiohttp import web
 
+from proxy.admin.listener import LIMIT_FORM, MAX_BODY_BYTES, guard, wants_detail
+from proxy.admin.listener import as_bytes as _bytes
+from proxy.admin.listener import error_response as _error
+from proxy.admin.listener import json_response as _json
+from proxy.admin.listener import limit_of as _limit
 from proxy.admin.questions import Questions
 from proxy.core.cache.selector import Selector, read
 from proxy.core.errors import BadRequest
@@ -21,9 +24,6 @@ Json: TypeAlias = dict[str, Any]
 
 CHAT = "/v1/chat/completions"
 """The path of a request to explain, unless told otherwise."""
-MAX_BODY_BYTES = 8 * 1024 * 1024
-MAX_LIMIT = 1000
-_DEFAULT_LIMIT = 20
 _STANDS_FOR = "x-explain-"
 """A header of this name and NAME stands for the client's header NAME."""
 
@@ -54,7 +54,7 @@ class Controls:
 def application(controls: Controls) -> web.Application:
     """The listener's routes."""
     admin = _Admin(controls)
-    app = web.Application(middlewares=[admin.guard], client_max_size=MAX_BODY_BYTES)
+    app = web.Application(middlewares=[guard(controls.token)], client_max_size=MAX_BODY_BYTES)
     app.add_routes(
         [
             web.get("/livez", admin.livez),
@@ -78,22 +78,6 @@ def application(controls: Controls) -> web.Application:
 class _Admin:
     def __init__(self, controls: Controls) -> None:
         self._controls = controls
-
-    @web.middleware
-    async def guard(
-        self,
-        request: web.Request,
-        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
-        """Ask for the token before anything under /admin/."""
-        if request.path.startswith("/admin/"):
-            token = self._controls.token
-            if not token:
-                return _error(403, "Set admin.token in the configuration to use /admin/.")
-            shown = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(_bytes(shown), _bytes(f"Bearer {token}")):
-                return _error(401, "Send Authorization: Bearer with the value of admin.token.")
-        return await handler(request)
 
     async def livez(self, request: web.Request) -> web.Response:
         """The event loop runs: that is all that is asked (design 14)."""
@@ -151,14 +135,14 @@ class _Admin:
         if by not in tuple(By):
             return _error(400, f"by must be one of {', '.join(By)}.")
         if limit is None:
-            return _error(400, _LIMIT_FORM)
+            return _error(400, LIMIT_FORM)
         return _json(self._controls.questions.top(By(by), limit))
 
     async def misses(self, request: web.Request) -> web.Response:
         """The questions that are missed most."""
         limit = _limit(request)
         if limit is None:
-            return _error(400, _LIMIT_FORM)
+            return _error(400, LIMIT_FORM)
         return _json(await self._controls.questions.misses(limit))
 
     async def models(self, request: web.Request) -> web.Response:
@@ -184,20 +168,6 @@ class _Admin:
         return _json({"entry": opinion.entry, "verdict": opinion.verdict})
 
 
-def wants_detail(request: web.Request) -> bool:
-    """Whether /readyz is asked for more than a word: ?verbose, or JSON."""
-    return "verbose" in request.query or "application/json" in request.headers.get("Accept", "")
-
-
-_LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
-
-
-def _limit(request: web.Request) -> int | None:
-    text = request.query.get("limit", str(_DEFAULT_LIMIT))
-    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else MAX_LIMIT + 1
-    return limit if limit <= MAX_LIMIT else None
-
-
 def _as_client(request: web.Request, target: str, body: bytes) -> Request:
     """The request that is asked about: with x-cache-* as they are, x-explain-NAME as NAME."""
     fields = []
@@ -215,20 +185,3 @@ def _as_client(request: web.Request, target: str, body: bytes) -> Request:
 
     wire: Fields = tuple((name.encode(), _bytes(value)) for name, value in fields)
     return Request("POST", target, target.partition("?")[0], wire, header, body, len(body))
-
-
-def _bytes(value: str) -> bytes:
-    # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
-    return value.encode("utf-8", "surrogateescape")
-
-
-def _json(value: Json, status: int = 200) -> web.Response:
-    try:
-        body = orjson.dumps(value)
-    except TypeError:  # a lone surrogate: JSON has it as an escape only
-        body = json.dumps(value).encode("ascii")
-    return web.Response(body=body, status=status, content_type="application/json")
-
-
-def _error(status: int, message: str) -> web.Response:
-    return _json({"error": {"message": message}}, status)
