@@ -99,7 +99,9 @@ class UnitedListener:
                 web.route("*", "/{path:.*}", united.anything),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, logger=logging.getLogger(QUIET))
+        self._runner = web.AppRunner(
+            app, access_log=None, logger=logging.getLogger(QUIET), shutdown_timeout=1.0
+        )
 
     async def start(self, listener: socket.socket) -> None:
         """Listen on a socket that is bound."""
@@ -242,12 +244,12 @@ def _asking(
     body: bytes = b"",
     *,
     target: URL | None = None,
-    seconds: float = ASK_SECONDS,
+    seconds: float | None = None,
 ) -> Ask:
     async def ask(member: Member) -> Answer | None:
         try:
             async with (
-                asyncio.timeout(seconds),
+                asyncio.timeout(ASK_SECONDS if seconds is None else seconds),
                 _session(member) as session,
                 _sent(session, request, target or request.rel_url, body) as response,
             ):

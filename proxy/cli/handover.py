@@ -17,7 +17,7 @@ from proxy.config_values import Address
 
 SERVES = b"+"
 """What a worker writes when it serves."""
-ENDS_WITHIN = 10.0
+ENDS_WITHIN = 5.0
 """Seconds beyond the grace after which a worker without a supervisor ends in any case."""
 
 
@@ -65,8 +65,8 @@ def decode(line: bytes) -> Handover:
 class Supervised:
     """The worker's end of the socket."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=os.dup(descriptor))
+    def __init__(self, link: socket.socket) -> None:
+        self._socket = link
 
     def read(self) -> Handover:
         """Wait for what the supervisor tells. Raises EOFError where it is not there."""

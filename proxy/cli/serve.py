@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -56,7 +57,7 @@ def serve(
         )
 
     if is_worker:
-        supervised = Supervised(sys.stdin.fileno())
+        supervised = Supervised(socket.socket(fileno=sys.stdin.fileno()))
         handover = supervised.read()
         config = read(handover.config)
         _run(lambda write: _serve(config, path, read, write, handover.worker, supervised))

@@ -87,12 +87,15 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(STARTS_WITHIN):
-                self._serves = await loop.sock_recv(self._link, 1) == SERVES
+                said = await loop.sock_recv(self._link, 1)
+                self._serves = said == SERVES
+                if not said:  # it ends by itself
+                    await self._ended.wait()
         if not self._serves:
             self.kill()
             status = await self.ended()
-            said = self._said.decode(errors="replace").strip()[-_SAID_CHARACTERS:]
-            raise WorkerError(said or f"worker {self.number} ended with {describe(status)}")
+            printed = self._said.decode(errors="replace").strip()[-_SAID_CHARACTERS:]
+            raise WorkerError(printed or f"worker {self.number} ended with {describe(status)}")
 
     async def ended(self) -> int:
         """Wait until it has ended and all it said is written; its exit status, or -signal."""
