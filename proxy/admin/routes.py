@@ -7,11 +7,8 @@ from typing import Any, TypeAlias
 import orjson
 from aiohttp import web
 
-from proxy.admin.listener import LIMIT_FORM, MAX_BODY_BYTES, guard, wants_detail
-from proxy.admin.listener import as_bytes as _bytes
-from proxy.admin.listener import error_response as _error
-from proxy.admin.listener import json_response as _json
-from proxy.admin.listener import limit_of as _limit
+from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
+from proxy.admin.listener import MAX_BODY_BYTES, as_bytes, guard, wants_detail
 from proxy.admin.questions import Questions
 from proxy.core.cache.selector import Selector, read
 from proxy.core.errors import BadRequest
@@ -88,7 +85,7 @@ class _Admin:
         state = self._controls.state()
         status = 200 if state == "ok" else 503
         if wants_detail(request):
-            return _json({"state": state, **self._controls.detail()}, status)
+            return json_answer({"state": state, **self._controls.detail()}, status)
         return web.Response(text=f"{state}\n", status=status)
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -100,16 +97,16 @@ class _Admin:
 
     async def version(self, request: web.Request) -> web.Response:
         """What is running."""
-        return _json(self._controls.version)
+        return json_answer(self._controls.version)
 
     async def config(self, request: web.Request) -> web.Response:
         """The configuration in force, without secrets."""
-        return _json(self._controls.config())
+        return json_answer(self._controls.config())
 
     async def reload(self, request: web.Request) -> web.Response:
         """Take over the file's configuration now."""
         result = await self._controls.reload()
-        return _json(result, status=400 if result.get("problems") else 200)
+        return json_answer(result, status=400 if result.get("problems") else 200)
 
     async def purge(self, request: web.Request) -> web.Response:
         """Take out what a selector names."""
@@ -119,53 +116,60 @@ class _Admin:
                 raise ValueError("the body must be a JSON object")
             selector = read(body)
         except ValueError as error:
-            return _error(400, f"Nothing was purged: {error}.")
+            return error_answer(400, f"Nothing was purged: {error}.")
         soft = body.get("soft") is True
-        return _json({"purged": await self._controls.purge(selector, soft)})
+        return json_answer({"purged": await self._controls.purge(selector, soft)})
 
     async def delete_entry(self, request: web.Request) -> web.Response:
         """Take out one answer by the id that x-cache-entry told."""
         selector = Selector(entry=request.match_info["id"])
         count = await self._controls.purge(selector, False)
-        return _json({"purged": count}) if count else _error(404, "There is no such entry.")
+        return (
+            json_answer({"purged": count})
+            if count
+            else error_answer(404, "There is no such entry.")
+        )
 
     async def top(self, request: web.Request) -> web.Response:
         """The answers that are given most."""
-        by, limit = request.query.get("by", By.HITS), _limit(request)
+        by, limit = request.query.get("by", By.HITS), limit_of(request)
         if by not in tuple(By):
-            return _error(400, f"by must be one of {', '.join(By)}.")
+            return error_answer(400, f"by must be one of {', '.join(By)}.")
         if limit is None:
-            return _error(400, LIMIT_FORM)
-        return _json(self._controls.questions.top(By(by), limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(self._controls.questions.top(By(by), limit))
 
     async def misses(self, request: web.Request) -> web.Response:
         """The questions that are missed most."""
-        limit = _limit(request)
+        limit = limit_of(request)
         if limit is None:
-            return _error(400, LIMIT_FORM)
-        return _json(await self._controls.questions.misses(limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(await self._controls.questions.misses(limit))
 
     async def models(self, request: web.Request) -> web.Response:
         """The models whose answers are stored."""
-        return _json(await self._controls.questions.models())
+        return json_answer(await self._controls.questions.models())
 
     async def explain(self, request: web.Request) -> web.Response:
         """What would happen to a request with this body."""
         target = request.query.get("path", CHAT)
         if not target.startswith("/"):
-            return _error(400, "path must begin with a slash.")
+            return error_answer(400, "path must begin with a slash.")
         asked = _as_client(request, target, await request.read())
-        return _json(await self._controls.questions.explain(asked))
+        return json_answer(await self._controls.questions.explain(asked))
 
     async def feedback(self, request: web.Request) -> web.Response:
         """Take the operator's word on an answer; it may be anybody's."""
         try:
             opinion = feedback.read(await request.read())
         except BadRequest as error:
-            return _error(400, error.message)
+            return error_answer(400, error.message)
         if not await self._controls.feedback(opinion):
-            return _error(404, "There is no such entry.")
-        return _json({"entry": opinion.entry, "verdict": opinion.verdict})
+            return error_answer(404, "There is no such entry.")
+        return json_answer({"entry": opinion.entry, "verdict": opinion.verdict})
+
+
+_LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
 
 
 def _as_client(request: web.Request, target: str, body: bytes) -> Request:
@@ -183,5 +187,5 @@ def _as_client(request: web.Request, target: str, body: bytes) -> Request:
         values = [value for field, value in fields if field.lower() == name.lower()]
         return ", ".join(values) if values else None
 
-    wire: Fields = tuple((name.encode(), _bytes(value)) for name, value in fields)
+    wire: Fields = tuple((name.encode(), as_bytes(value)) for name, value in fields)
     return Request("POST", target, target.partition("?")[0], wire, header, body, len(body))

@@ -19,15 +19,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from proxy.admin import merge
-from proxy.admin.listener import (
-    MAX_BODY_BYTES,
-    MAX_LIMIT,
-    error_response,
-    guard,
-    json_response,
-    limit_of,
-    wants_detail,
-)
+from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
+from proxy.admin.listener import MAX_BODY_BYTES, guard, wants_detail
 from proxy.admin.merge import Answer, Json, Merge
 from proxy.telemetry.metrics import CONTENT_TYPE
 from proxy.telemetry.united import Page, UnitedMetrics
@@ -143,7 +136,7 @@ class _United:
             return web.Response(text=f"{state}\n", status=status)
         for number in range(1, self._fleet.count + 1):
             told.setdefault(str(number), {"state": self._fleet.state()})
-        return json_response({"state": state, "workers": told}, status)
+        return json_answer({"state": state, "workers": told}, status)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Prometheus' text format."""
@@ -169,7 +162,7 @@ class _United:
         if len(told) < len(answers) or not told:
             return _response(answers)
         result = merge.reloads(told)
-        return json_response(result, status=400 if result["problems"] else 200)
+        return json_answer(result, status=400 if result["problems"] else 200)
 
     def of_all(self, merged: Merge) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """A handler that asks all, and joins what those say that did as asked."""
@@ -223,7 +216,7 @@ class _United:
     async def _joined(self, request: web.Request, ask: Ask, merged: Merge) -> web.StreamResponse:
         answers = await self._heard(request, ask)
         told = [_read(answer) for answer in answers if not answer.is_error]
-        return json_response(merged(told)) if told else _response(answers)
+        return json_answer(merged(told)) if told else _response(answers)
 
     async def _heard(self, request: web.Request, ask: Ask) -> list[Answer]:
         """What those say that live; where something is changed, all of them must have heard."""
@@ -311,7 +304,7 @@ def _sent(
 
 def _response(answers: Sequence[Answer]) -> web.Response:
     if not answers:
-        return error_response(503, "No worker answers; try again in a second.")
+        return error_answer(503, "No worker answers; try again in a second.")
     answer = merge.chosen(answers)
     return web.Response(
         status=answer.status, body=answer.body, headers={"Content-Type": answer.content_type}

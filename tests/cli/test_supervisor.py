@@ -3,7 +3,6 @@
 tests/e2e/test_workers.py has the real ones.
 """
 
-import asyncio
 import contextlib
 import signal
 import socket
