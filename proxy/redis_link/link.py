@@ -103,6 +103,9 @@ class RedisLink:
             reason = reason_of(error)
             self._note_failure(reason, began, important=important, writes=writes)
             self._tell(reason)
+            if reason is Reason.READONLY:
+                # Its name may be another server's by now.
+                self._tasks.spawn(self._connected.disconnect_idle(), "redis reconnect")
             raise LinkDown(reason) from None
         self._note_success(important=important, writes=writes)
         self._tell(None)

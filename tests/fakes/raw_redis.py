@@ -2,16 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+
+class Cut(NamedTuple):
+    """The connection ends after so much of an answer."""
+
+    begun: bytes
 
 
 class RawRedis:
     """Answers as a test tells it.
 
-    `answer` gets the words of a command and gives bytes to send, or None to close. It is called
-    for every command but those by which a client sets its connection up.
+    `answer` gets the words of a command and gives what to send. It is called for every command but
+    those by which a client sets its connection up.
     """
 
-    def __init__(self, answer: Callable[[list[bytes]], Awaitable[bytes | None]]) -> None:
+    def __init__(self, answer: Callable[[list[bytes]], Awaitable[bytes | Cut]]) -> None:
         self._answer = answer
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -46,10 +53,10 @@ class RawRedis:
                     continue
                 self.commands.append(words)
                 answer = await self._answer(words)
-                if answer is None:
-                    break
-                writer.write(answer)
+                writer.write(answer.begun if isinstance(answer, Cut) else answer)
                 await writer.drain()
+                if isinstance(answer, Cut):
+                    break
         except (OSError, asyncio.IncompleteReadError):
             self.lost += 1
         finally:

@@ -12,7 +12,7 @@ from proxy.redis_link.urls import Client
 from tests.conftest import RedisLinks
 from tests.fakes.clock import FakeClock
 from tests.fakes.lines import Lines
-from tests.fakes.raw_redis import RawRedis
+from tests.fakes.raw_redis import Cut, RawRedis
 from tests.fakes.redis import (
     RedisServer,
     running_cluster,
@@ -63,10 +63,10 @@ async def running_limited() -> AsyncIterator[tuple[RedisServer, str]]:
         yield server, server.url.replace("//", "//me:secret@")
 
 
-async def silent(_: list[bytes]) -> bytes | None:
+async def silent(_: list[bytes]) -> bytes:
     """For RawRedis: never answers."""
     await asyncio.Event().wait()
-    return None
+    raise AssertionError
 
 
 async def test_it_asks_and_gives_the_answer(redis_link: RedisLink, redis_prefix: str) -> None:
@@ -183,16 +183,33 @@ async def test_a_late_answer_to_a_pipeline_goes_to_nobody(redis_links: RedisLink
         assert await ask(link, "GET", "next") == b"next"
 
 
-async def test_a_connection_cut_in_the_midst_of_an_answer(redis_links: RedisLinks) -> None:
+@pytest.mark.parametrize("begun", [b"", b"$5\r\nab", b"$5\r", b"*2\r\n$1\r\na\r\n"])
+async def test_a_connection_cut_in_the_midst_of_an_answer(
+    redis_links: RedisLinks, begun: bytes
+) -> None:
     cuts = [True]
 
-    async def half(words: list[bytes]) -> bytes | None:
-        return None if cuts else b"$1\r\nx\r\n"
+    async def half(words: list[bytes]) -> bytes | Cut:
+        return Cut(begun) if cuts else b"$1\r\nx\r\n"
 
     async with RawRedis(half) as server, redis_links(server.url) as link:
         assert await why(link, "GET", "a") is Reason.CLOSED
         cuts.clear()
         assert await ask(link, "GET", "a") == b"x"
+
+
+async def test_a_server_that_became_read_only_is_looked_up_anew(redis_links: RedisLinks) -> None:
+    async def demoted(words: list[bytes]) -> bytes:
+        return b"-READONLY You can't write against a read only replica.\r\n"
+
+    async with RawRedis(demoted) as server, redis_links(server.url) as link:
+        await why(link, "SET", "a", "1", writes=True)
+
+        async def is_anew() -> bool:
+            await why(link, "GET", "a")
+            return server.connections > 1
+
+        await until(is_anew)
 
 
 async def test_what_is_not_redis_is_told_as_such(redis_links: RedisLinks) -> None:
