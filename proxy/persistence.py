@@ -1,7 +1,6 @@
 """Puts together what outlasts the process: the journals that the configuration names (design 8)."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from proxy.config import Static
@@ -35,6 +34,7 @@ class Persistence:
         self,
         static: Static,
         *,
+        own_secret: bytes,
         ledger: Ledger,
         max_entries: int,
         on_secret: Callable[[bytes], None],
@@ -44,12 +44,13 @@ class Persistence:
     ) -> None:
         """Must be made on the event loop; blocks while it looks at the disk.
 
+        `own_secret` is used where nothing else names one.
         `on_secret` is told the secret that replicas have in common, where that is another one.
         """
         self._ledger = ledger
         self._on_secret = on_secret
         self._tasks = tasks
-        self.secret = static.secret.encode() or secrets.token_bytes(32)
+        self.secret = static.secret.encode() or own_secret
         """The key of the digests of credentials."""
         self.is_loading = False
         """What was kept on this machine is still being taken in."""
@@ -83,6 +84,10 @@ class Persistence:
             await journal.close()
         if self._redis is not None:
             await self._redis.close()
+
+    def states(self) -> dict[str, str]:
+        """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
+        return {"redis": self._redis.state} if self._redis is not None else {}
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
@@ -173,6 +178,11 @@ class _Redis:
         """Close all connections."""
         await self.link.close()
         await self._waiting.close()
+
+    @property
+    def state(self) -> str:
+        """ "ok", or "down"."""
+        return "down" if self.link.is_open else "ok"
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
