@@ -1,6 +1,5 @@
 """The second listener: health, metrics, reload, purge, what is told of questions (design 11)."""
 
-import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,6 +8,7 @@ from aiohttp import web
 
 from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
 from proxy.admin.invalidation import Invalidation, actor
+from proxy.admin.listener import MAX_BODY_BYTES, as_bytes, guard, wants_detail
 from proxy.admin.questions import Questions
 from proxy.admin.sets import Sets
 from proxy.core.errors import BadRequest
@@ -21,7 +21,6 @@ Json: TypeAlias = dict[str, Any]
 
 CHAT = "/v1/chat/completions"
 """The path of a request to explain, unless told otherwise."""
-MAX_BODY_BYTES = 8 * 1024 * 1024
 _STANDS_FOR = "x-explain-"
 """A header of this name and NAME stands for the client's header NAME."""
 
@@ -35,6 +34,8 @@ class Controls:
     """What must be shown for all that changes state or tells of configuration."""
     state: Callable[[], str]
     """"ok" where requests are taken, else why the listener is not ready."""
+    detail: Callable[[], Json]
+    """How background tasks and parts are doing; none of it makes the listener unready."""
     metrics: Callable[[], bytes]
     metrics_content_type: str
     config: Callable[[], Json]
@@ -50,7 +51,7 @@ class Controls:
 def application(controls: Controls) -> web.Application:
     """The listener's routes."""
     admin = _Admin(controls)
-    app = web.Application(middlewares=[admin.guard], client_max_size=MAX_BODY_BYTES)
+    app = web.Application(middlewares=[guard(controls.token)], client_max_size=MAX_BODY_BYTES)
     app.add_routes(
         [
             web.get("/livez", admin.livez),
@@ -80,23 +81,6 @@ class _Admin:
     def __init__(self, controls: Controls) -> None:
         self._controls = controls
 
-    @web.middleware
-    async def guard(
-        self,
-        request: web.Request,
-        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
-        """Ask for the token before anything under /admin/."""
-        if request.path.startswith("/admin/"):
-            token = self._controls.token
-            if not token:
-                return error_answer(403, "Set admin.token in the configuration to use /admin/.")
-            shown = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(_bytes(shown), _bytes(f"Bearer {token}")):
-                remedy = "Send Authorization: Bearer with the value of admin.token."
-                return error_answer(401, remedy)
-        return await handler(request)
-
     async def livez(self, request: web.Request) -> web.Response:
         """The event loop runs: that is all that is asked (design 14)."""
         return web.Response(text="ok\n")
@@ -104,7 +88,10 @@ class _Admin:
     async def readyz(self, request: web.Request) -> web.Response:
         """The listener is up and takes requests; neither the upstream nor a store counts."""
         state = self._controls.state()
-        return web.Response(text=f"{state}\n", status=200 if state == "ok" else 503)
+        status = 200 if state == "ok" else 503
+        if wants_detail(request):
+            return json_answer({"state": state, **self._controls.detail()}, status)
+        return web.Response(text=f"{state}\n", status=status)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Prometheus' text format."""
@@ -183,10 +170,5 @@ def _as_client(request: web.Request, target: str, body: bytes) -> Request:
         values = [value for field, value in fields if field.lower() == name.lower()]
         return ", ".join(values) if values else None
 
-    wire: Fields = tuple((name.encode(), _bytes(value)) for name, value in fields)
+    wire: Fields = tuple((name.encode(), as_bytes(value)) for name, value in fields)
     return Request("POST", target, target.partition("?")[0], wire, header, body, len(body))
-
-
-def _bytes(value: str) -> bytes:
-    # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
-    return value.encode("utf-8", "surrogateescape")
