@@ -7,6 +7,7 @@ worker or to all, as its answer needs; what changes something goes to all.
 import asyncio
 import contextlib
 import logging
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,9 @@ class UnitedListener:
                 web.get("/metrics", united.metrics),
                 web.get("/version", united.version),
                 web.post("/admin/reload", united.reload),
-                web.post("/admin/purge", united.of_all(merge.purges)),
+                web.post("/admin/purge", united.purge),
+                web.post("/admin/epoch", united.epoch),
+                web.post("/admin/import", united.take_in),
                 web.delete("/admin/entries/{id}", united.of_all(merge.purges)),
                 web.get("/admin/models", united.of_all(merge.models)),
                 web.get("/admin/top", united.ranked(merge.top)),
@@ -189,6 +192,45 @@ class _United:
 
         return handle
 
+    async def purge(self, request: web.Request) -> web.StreamResponse:
+        """All take it out, and the first tells upstreams."""
+        whole, alone = merge.orders(await request.read(), None)
+        return await self._ordered(request, whole, alone, merge.purges)
+
+    async def epoch(self, request: web.Request) -> web.StreamResponse:
+        """All take the same epoch, and the first tells upstreams."""
+        whole, alone = merge.orders(await request.read(), secrets.token_hex(8))
+        return await self._ordered(request, whole, alone, lambda told: told[0])
+
+    async def _ordered(
+        self, request: web.Request, whole: bytes, alone: bytes, merged: Merge
+    ) -> web.StreamResponse:
+        members = sorted(self._fleet.members())
+        answers: list[Answer | None] = []
+        while members and not any(answers):
+            answers.append(await _asking(request, whole)(members.pop(0)))
+        answers += [answer for _, answer in await self._ask_all(_asking(request, alone), members)]
+        heard = [answer for answer in answers if answer is not None]
+        told = [_read(answer) for answer in heard if not answer.is_error]
+        if SILENT in heard or not told:
+            return _response([SILENT] if SILENT in heard else heard)
+        return json_answer(merged(told))
+
+    async def take_in(self, request: web.Request) -> web.StreamResponse:
+        """The first that runs takes a set in as it comes; what keeps entries tells the others."""
+        for member in self._fleet.members():
+            async with contextlib.AsyncExitStack() as stack:
+                session = await stack.enter_async_context(_session(member))
+                sending = _sent(session, request, request.rel_url, request.content)
+                try:
+                    response = await stack.enter_async_context(sending)
+                except aiohttp.ClientConnectorError:
+                    continue  # it has not had any of it
+                except (OSError, aiohttp.ClientError):
+                    break
+                return await _relayed(request, response)
+        return _response([])
+
     async def explain(self, request: web.Request) -> web.StreamResponse:
         """What the first worker says that would give an answer; else what the first says."""
         ask = _asking(request, await request.read())
@@ -225,8 +267,10 @@ class _United:
             return [SILENT]
         return answers
 
-    async def _ask_all(self, ask: Ask) -> list[tuple[Member, Answer | None]]:
-        members = sorted(self._fleet.members())
+    async def _ask_all(
+        self, ask: Ask, members: Sequence[Member] | None = None
+    ) -> list[tuple[Member, Answer | None]]:
+        members = sorted(self._fleet.members()) if members is None else members
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(member)) for member in members]
         return [(member, task.result()) for member, task in zip(members, tasks, strict=True)]
@@ -289,7 +333,10 @@ def _session(member: Member) -> aiohttp.ClientSession:
 
 
 def _sent(
-    session: aiohttp.ClientSession, request: web.Request, target: URL, body: bytes
+    session: aiohttp.ClientSession,
+    request: web.Request,
+    target: URL,
+    body: bytes | aiohttp.StreamReader,
 ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
     fields = [(n, v) for n, v in request.headers.items() if n.lower() not in _BETWEEN_TWO]
     return session.request(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from proxy.admin import united
+from proxy.admin.listener import MAX_BODY_BYTES
 from proxy.admin.united import RESTARTING, Fleet, Member, UnitedListener
 from tests.admin.serving import serving
 from tests.fakes.client import Answer, Pairs, call, connect
@@ -310,3 +312,54 @@ async def test_nothing_is_passed_on_without_the_token(
         fields = [("Authorization", shown)]
         assert (await call(proxy.url, "POST", path, fields=fields, body=b"{}")).status == status
     assert worker.asked == []
+
+
+async def test_upstreams_hear_of_a_purge_from_one_worker(tmp_path: Path) -> None:
+    workers = [Worker({"purged": 1, "forwarded": []}), Worker({"purged": 2}), Worker({"purged": 0})]
+    async with listening(tmp_path, *workers) as proxy:
+        told = await proxy.ask("POST", "/admin/purge", b'{"all": true, "forward": true}')
+    assert told.json() == {"purged": 2, "forwarded": []}
+    bodies = [json.loads(worker.asked[0][2]) for worker in workers]
+    assert bodies == [{"all": True, "forward": True}, {"all": True}, {"all": True}]
+
+
+async def test_all_workers_take_the_same_epoch(tmp_path: Path) -> None:
+    workers = [Worker({"model": "m"}), Worker({"model": "m"})]
+    async with listening(tmp_path, *workers) as proxy:
+        assert (await proxy.ask("POST", "/admin/epoch", b'{"model": "m"}')).status == 200
+    one, other = (json.loads(worker.asked[0][2]) for worker in workers)
+    assert one == other
+    assert len(one["epoch"]) == 16
+
+
+async def test_what_is_wrong_with_an_order_is_told(tmp_path: Path) -> None:
+    wrong = {"error": {"message": "no"}}
+    async with listening(tmp_path, Worker(wrong, 400), Worker(wrong, 400)) as proxy:
+        assert (await proxy.ask("POST", "/admin/purge", b"{}")).status == 400
+        proxy.members.clear()
+        assert (await proxy.ask("POST", "/admin/epoch", b"{}")).status == 503
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_an_order_that_one_does_not_hear_is_not_done(tmp_path: Path) -> None:
+    async with listening(tmp_path, Worker({"purged": 1}), Worker(script=never)) as proxy:
+        assert (await proxy.ask("POST", "/admin/purge", b'{"all": true}')).status == 504
+
+
+async def test_one_worker_takes_a_set_in_whatever_its_size(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    class Taking(Worker):
+        """One that reads as the routes do: without a bound."""
+
+        async def answer(self, request: web.Request) -> web.StreamResponse:
+            sizes.append(sum([len(piece) async for piece in request.content.iter_any()]))
+            return web.json_response({"imported": 1})
+
+    data = b"x" * (MAX_BODY_BYTES + 1)
+    async with listening(tmp_path, Taking(), Taking()) as proxy:
+        told = await proxy.ask("POST", "/admin/import", data)
+        assert told.json() == {"imported": 1}
+        proxy.members.clear()
+        assert (await proxy.ask("POST", "/admin/import", b"x")).status == 503
+    assert sizes == [len(data)]

@@ -40,6 +40,16 @@ def test_what_was_done_elsewhere_stands_at_its_time_and_is_not_logged_again() ->
     assert len(lines.events) == 1
 
 
+def test_what_several_workers_tell_of_is_one() -> None:
+    audit = Audit(Lines(), lambda: 100.0)
+    audit.note("purge", "ann", {"selector": {"tag": "a"}, "count": 2})
+    audit.keep(100.5, "purge", "ann", {"selector": {"tag": "a"}})
+    assert len(audit.last(5)) == 1
+    for at, by, tag in ((100.5, "bob", "a"), (100.5, "ann", "b"), (111.0, "ann", "a")):
+        audit.keep(at, "purge", by, {"selector": {"tag": tag}})
+    assert len(audit.last(5)) == 4
+
+
 def test_it_is_bounded() -> None:
     audit = Audit(Lines(), lambda: 0.0)
     for number in range(MAX_RECORDS + 5):
