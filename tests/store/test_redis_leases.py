@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from proxy.core.cache.change import Put
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.scripts import send
 from proxy.store.redis_keys import EntryKeys
@@ -122,7 +123,7 @@ async def test_the_end_of_a_call_that_had_no_lease_is_nothing(holder: Holder) ->
 async def test_an_answer_that_is_written_takes_the_lease_along(holder: Holder) -> None:
     await holder.take(1)
     holder.leases.end(key(1))
-    command = holder.keys.put(stored_response(key=key(1), created=NOW), NOW)
+    command = holder.keys.put(Put(stored_response(key=key(1), created=NOW)), NOW)
     await holder.link.call(lambda client: send(client, command), deadline=DEADLINE)
     assert await holder.left(1) < 0
 

@@ -8,6 +8,7 @@ import pytest
 
 from proxy.clock import SystemClock
 from proxy.core.cache.bloom import KnownKeys
+from proxy.core.cache.change import Put
 from proxy.core.cache.value import StoredResponse
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.scripts import Command, send
@@ -55,7 +56,7 @@ class Replica:
         """What the journal does."""
         now = SystemClock().now()
         stored = stored_response(key=key(number), created=now, ttl=ttl, body=body)
-        assert await self.send(self.keys.put(stored, now))
+        assert await self.send(self.keys.put(Put(stored), now))
 
     def figure(self, name: str) -> float:
         return self.shared.figures()[f"redis_{name}"]
@@ -374,7 +375,7 @@ async def test_nothing_but_our_own_keys_is_touched(redis_links: RedisLinks) -> N
         await replica.shared.fetch(key(1))
         await replica.shared.claim(key(1), 0.0)
         await replica.send(replica.keys.delete(key(1), 1.0))
-        await replica.send(replica.keys.put(stored_response(key=key(1)), 1.0))
+        await replica.send(replica.keys.put(Put(stored_response(key=key(1))), 1.0))
         await replica.send(replica.keys.extend(key(1), 1, 0.0))
     assert len(asked) == 8
     assert all(name.startswith(b"reprise:{") for name in asked)
