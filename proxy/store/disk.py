@@ -71,6 +71,7 @@ class DiskJournal:
         self._writing: dict[Key, Change] = {}
         """What the thread has; it is here until it is known to be in the file."""
         self._waiting_bytes = 0
+        self._writing_bytes = 0
         self._soon = asyncio.Event()
         self._stop: Callable[[], object] = lambda: None
         self._is_closed = False
@@ -116,18 +117,23 @@ class DiskJournal:
         self._is_closed = True
         self._stop()
         self._take_in = _take_nothing
-        with contextlib.suppress(TimeoutError, DiskTrouble):
+        try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 while self._waiting or self._writing:
                     await self._exchange()
                 await self._write_everything()
-                await self._in_thread(self._file.close)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        except (TimeoutError, DiskTrouble):
+            if not self._is_stopped:
+                self._log.emit("warning", "not all was kept on disk", {"path": str(self._path)})
+        # A disk that hangs is not waited for.
+        closing = self._thread.submit(self._file.close)
+        self._thread.shutdown(wait=False)
+        await asyncio.wait((asyncio.wrap_future(closing),), timeout=CLOSE_SECONDS)
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
         return {
-            "disk_state": not self._is_stopped,
+            "disk_state": float(not self._is_stopped),
             "disk_rows": self._file.rows,
             "disk_bytes": self._file.size_bytes,
             "disk_queue": len(self._waiting) + len(self._writing),
@@ -177,15 +183,15 @@ class DiskJournal:
             if self._clock.monotonic() - self._committed_at > TICK_SECONDS:
                 await self._exchange()
         self._has_loaded = True
-        self._file.is_another = False
 
     async def _exchange(self) -> None:
         """Write what waits, and hand over what others have changed. Raises DiskTrouble."""
         if not self._writing:
             self._writing, self._waiting = self._waiting, {}
+            self._writing_bytes, self._waiting_bytes = self._waiting_bytes, 0
         changes = await self._in_thread(self._file.exchange, list(self._writing.values()))
         self._writing = {}
-        self._waiting_bytes = sum(map(_weight, self._waiting.values()))
+        self._writing_bytes = 0
         self._committed_at = self._clock.monotonic()
         for start in range(0, len(changes), AT_ONCE):
             await self._take_in(changes[start : start + AT_ONCE])
@@ -204,9 +210,10 @@ class DiskJournal:
 
     def _troubled(self, error: DiskTrouble) -> None:
         self._write_errors += 1
-        if error.is_busy:
+        now = self._clock.monotonic()
+        if error.is_busy and now - self._committed_at < RETRY_SECONDS:
             return
-        self._retry_at = self._clock.monotonic() + RETRY_SECONDS
+        self._retry_at = now + RETRY_SECONDS
         if not self._is_stopped:
             self._is_stopped = True
             told = {
@@ -225,7 +232,8 @@ class DiskJournal:
 
     def _is_full(self) -> bool:
         count = len(self._waiting) + len(self._writing)
-        return count >= MAX_WAITING or self._waiting_bytes >= MAX_WAITING_BYTES
+        size_bytes = self._waiting_bytes + self._writing_bytes
+        return count >= MAX_WAITING or size_bytes >= MAX_WAITING_BYTES
 
     async def _in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()

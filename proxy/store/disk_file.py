@@ -7,7 +7,6 @@ committed.
 
 import contextlib
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -38,14 +37,13 @@ from proxy.store.disk_rows import (
     read_purges,
     read_value,
     remove_rows,
+    without_haste,
 )
 from proxy.telemetry.log import Log
 
 SWEEP_SECONDS = 60.0
 _ORDER = ("renewed", "purged", "rejected", "deleted", "put", "learnt", "aliased")
 """What is handed over first is what the rest is judged by."""
-_DECODED_AT_ONCE = 16
-"""Between as many the event loop may have the interpreter."""
 _POLLED_AT_ONCE = 4 * AT_ONCE
 _FREE_PAGES = 256
 """They stay in the file for what comes next."""
@@ -217,9 +215,9 @@ class DiskFile:
                 return work(self._connection())
         except sqlite3.Error as error:
             if is_busy(error):
-                raise DiskTrouble("busy", is_busy=True) from error
+                raise DiskTrouble(str(error), is_busy=True) from error
             self.close()
-            raise DiskTrouble(getattr(error, "sqlite_errorname", str(error))) from error
+            raise DiskTrouble(str(error)) from error
         except OSError as error:
             self.close()
             raise DiskTrouble(error.strerror or type(error).__name__) from error
@@ -318,9 +316,7 @@ def _decoded(rows: Sequence[_Row]) -> tuple[list[Change], list[int]]:
     """What rows say, and the numbers of those that cannot be read."""
     changes: list[Change] = []
     broken = []
-    for count, (seq, kind, key, _, value) in enumerate(rows):
-        if count % _DECODED_AT_ONCE == 0:
-            time.sleep(0)
+    for seq, kind, key, _, value in without_haste(rows):
         change = read_value(value)
         if change is None or key_of(change) != (kind, key):
             broken.append(seq)

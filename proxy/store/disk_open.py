@@ -18,7 +18,8 @@ FORMAT = 1
 MAX_ASIDE = 3
 """Files set aside that are kept; the newest."""
 _APPLICATION = 0x52657072  # "Repr"
-_BUSY_SECONDS = 5.0
+BUSY_SECONDS = 5.0
+"""How long another process may write before we look at what else there is to do."""
 _PAGE_BYTES = 8_192
 """Answers of a few kilobytes leave half of smaller pages empty."""
 _SCHEMA = {
@@ -120,7 +121,7 @@ def _open(path: Path) -> tuple[sqlite3.Connection, Identity]:
         raise UnusableFile(Why.FOREIGN)
     if not path.exists():
         path.touch(mode=0o600)
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         _prepare(connection)
         identity = identity_of(path)

@@ -6,9 +6,10 @@ before a column keeps SQLite from an index that would make it sort.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from proxy.core.cache.change import (
     Aliased,
@@ -35,9 +36,12 @@ BOUNDS = {"purged": MAX_PURGES, "rejected": MAX_REJECTED, "aliased": MAX_ALIASED
 """How many rows of a kind there may be; the oldest go first."""
 AT_ONCE = 256
 """Rows of one transaction, and of one piece of what is loaded."""
+_DECODED_AT_ONCE = 16
 _ENVELOPE_BYTES = 12
 _LAST_DIGEST = b"\xff" * 8
 _DONE = b"\x01"
+
+T = TypeVar("T")
 
 
 class Purge(NamedTuple):
@@ -83,6 +87,14 @@ def read_value(value: object) -> Change | None:
         return decode(value)
     except Unreadable:
         return None
+
+
+def without_haste(rows: Iterable[T]) -> Iterator[T]:
+    """The same rows; between a few of them the event loop may have the interpreter."""
+    for count, row in enumerate(rows):
+        if count % _DECODED_AT_ONCE == 0:
+            time.sleep(0)
+        yield row
 
 
 class Writer:
@@ -200,7 +212,7 @@ def purge_slice(
         (after, purge.seq, purge.change.at, AT_ONCE),
     ).fetchall()
     chosen = []
-    for seq, value in rows:
+    for seq, value in without_haste(rows):
         change = read_value(value)
         if isinstance(change, Put) and purge.change.selector.selects(change.stored):
             chosen.append(Row(seq, Put(replace(change.stored, ttl=0.0))))

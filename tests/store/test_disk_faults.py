@@ -7,12 +7,13 @@ import pickle
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from proxy.core.cache.change import Change, Deleted
+from proxy.store import disk_open
 from proxy.store.disk import RETRY_SECONDS, DiskJournal
 from tests.core.values import NOW
 from tests.fakes.clock import FakeClock
@@ -298,7 +299,7 @@ async def test_a_full_disk_stops_persistence_and_not_service(small: Path) -> Non
         values = await kept(small)
     assert comparable(memory[0]) not in values
     assert all(comparable(one) in values for one in memory[1:])
-    assert "SQLITE_FULL" in str(log.told[0][2]["why"])
+    assert "full" in str(log.told[0][2]["why"])
 
 
 async def test_a_disk_that_became_read_only_is_waited_for(small: Path) -> None:
@@ -340,25 +341,71 @@ async def test_a_directory_that_cannot_be_made_is_waited_for(tmp_path: Path) -> 
     assert log.events == [STOPPED]
 
 
-async def test_a_file_that_others_hold_is_waited_for_without_a_word(tmp_path: Path) -> None:
+@contextlib.asynccontextmanager
+async def held(path: Path) -> AsyncIterator[None]:
+    """Another program is in the midst of writing."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+async def test_a_file_that_others_hold_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_open, "BUSY_SECONDS", 0.01)
+    log, clock = Lines(), FakeClock()
+    journal = disk_journal(tmp_path, log=log, clock=clock)
+    async with started(journal):
+        async with held(tmp_path / FILE):
+            journal.append(put(1))
+            await until(lambda: journal.figures()["disk_write_errors"] > 1)
+            assert journal.figures()["disk_state"] == 1
+            assert log.told == []
+            # Somebody hangs: that is to be known.
+            clock.advance(RETRY_SECONDS + 1)
+            await until(lambda: log.events == [STOPPED])
+        clock.advance(RETRY_SECONDS + 1)
+        await until(lambda: log.events == [STOPPED, AGAIN])
+        await until(is_written(journal))
+    assert await kept(tmp_path) == [comparable(put(1))]
+
+
+async def test_what_cannot_be_written_at_the_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_open, "BUSY_SECONDS", 0.01)
     log = Lines()
     journal = disk_journal(tmp_path, log=log)
-
-    def hold(release: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
-
-    async with started(journal):
-        release = asyncio.Event()
-        holding = asyncio.get_running_loop().run_in_executor(
-            None, hold, release, asyncio.get_running_loop()
-        )
+    async with started(journal), held(tmp_path / FILE):
         journal.append(put(1))
-        await until(lambda: journal.figures()["disk_write_errors"] == 1)
-        release.set()
-        await holding
-        await until(is_written(journal))
-        assert journal.figures()["disk_state"] == 1
-    assert log.told == []
-    assert await kept(tmp_path) == [comparable(put(1))]
+        await journal.close()
+    assert log.events == ["not all was kept on disk"]
+
+
+async def test_a_file_that_is_damaged_while_it_is_loaded_is_written_anew(tmp_path: Path) -> None:
+    sent = [put(number, body=MARK if number == 400 else bytes(1000)) for number in range(600)]
+    await keep(tmp_path, *sent)
+    await asyncio.to_thread(ruin_marked_page, tmp_path / FILE)
+    log = Lines()
+    memory: list[Change] = []
+    journal = disk_journal(tmp_path, log=log, everything=lambda: list(memory))
+
+    async def take_in(changes: Sequence[Change]) -> None:
+        memory.extend(changes)
+
+    await journal.start(take_in)
+    await journal.close()
+    assert log.events == [ASIDE]
+    assert 0 < len(memory) < 600
+    assert await kept(tmp_path) == [comparable(change) for change in memory]
+
+
+def ruin_marked_page(path: Path) -> None:
+    """Write over the page of one row, and what else is on it."""
+    data = bytearray(path.read_bytes())
+    start = data.index(MARK) // 8192 * 8192
+    data[start : start + 8192] = b"\xff" * 8192
+    path.write_bytes(data)
