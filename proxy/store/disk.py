@@ -189,7 +189,13 @@ class DiskJournal:
         if not self._writing:
             self._writing, self._waiting = self._waiting, {}
             self._writing_bytes, self._waiting_bytes = self._waiting_bytes, 0
-        changes = await self._in_thread(self._file.exchange, list(self._writing.values()))
+        try:
+            changes = await self._in_thread(self._file.exchange, list(self._writing.values()))
+        except (TypeError, ValueError, OverflowError):
+            # A change that is none: it may not keep the others from the file for ever.
+            self._dropped += len(self._writing)
+            self._writing = {}
+            raise
         self._writing = {}
         self._writing_bytes = 0
         self._committed_at = self._clock.monotonic()

@@ -88,7 +88,8 @@ class DiskFile:
         self._version: int | None = None
         """Of the data, when `_seen` was true; it changes when somebody else commits."""
         self._purges: list[Purge] = []
-        self._purged_up_to = 0
+        self._purging = (0, 0)
+        """The purge that is under way, and the row up to which it has come."""
         self._sweep_at = 0.0
 
     def exchange(self, changes: Sequence[Change]) -> list[Change]:
@@ -160,15 +161,17 @@ class DiskFile:
             waiting = [purge for purge in self._purges if not purge.is_done]
             if not waiting:
                 return False
-            after, chosen = purge_slice(connection, waiting[-1], self._purged_up_to)
+            purge = waiting[-1]
+            begun, after = self._purging
+            following, chosen = purge_slice(connection, purge, after if begun == purge.seq else 0)
             with _transaction(connection):
-                apply_purge(connection, waiting[-1], chosen)
-                if after is None:
-                    finish_purge(connection, waiting[-1])
-            self._purged_up_to = after or 0
-            if after is None:
+                apply_purge(connection, purge, chosen)
+                if following is None:
+                    finish_purge(connection, purge)
+            self._purging = (purge.seq, following or 0)
+            if following is None:
                 self._purges = read_purges(connection)
-            return after is not None or len(waiting) > 1
+            return following is not None or len(waiting) > 1
 
         return self._perform(work)
 
@@ -200,7 +203,7 @@ class DiskFile:
                 self._opened.connection.close()
             self._opened = None
         self._purges = []
-        self._purged_up_to = 0
+        self._purging = (0, 0)
         self._version = None
 
     def _perform(self, work: Callable[[sqlite3.Connection], T]) -> T:

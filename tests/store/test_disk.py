@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from proxy.clock import SystemClock
-from proxy.core.cache.change import Change, Deleted
+from proxy.core.cache.change import Change, Deleted, Purged
+from proxy.core.cache.selector import Selector
 from proxy.ports import Journal
 from proxy.store import disk
 from proxy.store.disk import DiskJournal
@@ -162,3 +163,53 @@ async def test_a_take_in_that_fails_ends_neither_the_loop_nor_the_journal(tmp_pa
     await keep(tmp_path, put(2))
     await until(lambda: len(heard) == 2)
     await journal.close()
+
+
+async def test_what_is_changed_during_a_long_load_is_written_meanwhile(tmp_path: Path) -> None:
+    await keep(tmp_path, *(put(number) for number in range(600)))
+    clock = FakeClock()
+    journal = disk_journal(tmp_path, clock=clock)
+    waiting: list[float] = []
+
+    async def take_in(changes: Sequence[Change]) -> None:
+        clock.advance(1.0)
+        waiting.append(journal.figures()["disk_queue"])
+        journal.append(put(1000 + len(waiting)))
+
+    await journal.start(take_in)
+    await journal.close()
+    assert waiting == [0, 0, 0]
+    assert len(await kept(tmp_path)) == 603
+
+
+async def test_a_purge_of_many_comes_to_its_end_beside_the_rest(tmp_path: Path) -> None:
+    await keep(
+        tmp_path,
+        *(put(number, ttl=1e6, model="old" if number % 2 else "m") for number in range(900)),
+    )
+    clock = FakeClock()
+    journal = disk_journal(tmp_path, clock=clock)
+    async with started(journal):
+        journal.append(Purged(Selector(model="old"), soft=False, at=NOW))
+        await until(lambda: is_written(journal))
+        clock.advance(61)  # a sweep counts the rows, and comes after purges
+        await until(lambda: journal.figures()["disk_rows"] == 451)
+    assert len(await kept(tmp_path)) == 451
+
+
+async def test_a_change_that_is_none_keeps_nothing_else_from_the_file(tmp_path: Path) -> None:
+    died: list[str] = []
+    journal = DiskJournal(
+        tmp_path,
+        max_bytes=1 << 30,
+        clock=FakeClock(),
+        tasks=Tasks(lambda name, error: died.append(name)),
+        log=Lines(),
+    )
+    async with started(journal):
+        journal.append(put(1, model=5))
+        journal.append(put(2, created="yesterday"))
+        await until(lambda: died == ["disk"])
+        journal.append(put(3))
+        await until(lambda: is_written(journal))
+    assert comparable(put(3)) in await kept(tmp_path)

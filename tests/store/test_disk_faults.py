@@ -7,7 +7,7 @@ import pickle
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -248,32 +248,10 @@ async def test_a_file_that_was_removed_is_made_anew_with_all_that_is_in_memory(
     assert log.told == []
 
 
-@contextlib.contextmanager
-def small_disk(directory: Path) -> Iterator[None]:
-    """A real file system of 512 KiB at a directory, where we may mount one."""
-    directory.mkdir()
-    if os.geteuid() or shutil.which("mount") is None:
-        pytest.skip("a small file system can be mounted by root only")
-    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(directory)]
-    if subprocess.run(command, check=False, capture_output=True).returncode:  # noqa: S603 - ours
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(directory)], check=True)  # noqa: S603, S607 - ours
-
-
 def remount(directory: Path, options: str) -> None:
     """Change a file system while it is in use."""
     command = ["mount", "-o", f"remount,{options}", str(directory)]
     subprocess.run(command, check=True)  # noqa: S603 - ours
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    """The directory of a small file system."""
-    with small_disk(tmp_path / "small"):
-        yield tmp_path / "small"
 
 
 async def test_a_full_disk_stops_persistence_and_not_service(small: Path) -> None:

@@ -1,5 +1,6 @@
 """The key of credentials: the same after a restart and in all processes."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -60,7 +61,12 @@ def test_where_it_cannot_be_kept_there_is_one_for_this_process(tmp_path: Path) -
     assert log.events == [LOST, LOST]
 
 
-def test_a_half_made_one_leaves_nothing(tmp_path: Path) -> None:
+def test_a_half_made_one_leaves_nothing(small: Path) -> None:
+    (small / "lock").touch()
+    with contextlib.suppress(OSError), (small / "full").open("wb") as file:
+        while True:
+            file.write(bytes(4096))
     log = Lines()
-    assert len(load_or_make(Path("/proc/self"), log)) == 32
+    assert len(load_or_make(small, log)) == 32
     assert log.events == [LOST]
+    assert sorted(one.name for one in small.iterdir()) == ["full", "lock"]
