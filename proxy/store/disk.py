@@ -6,9 +6,8 @@ for what other processes have changed. All that touches the disk is done by one 
 
 import asyncio
 import contextlib
-import itertools
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -51,9 +50,9 @@ class DiskJournal:
         clock: Clock,
         tasks: Tasks,
         log: Log,
-        everything: Callable[[], Iterable[Change]] | None = None,
+        everything: Callable[[], AsyncIterator[Sequence[Change]]] | None = None,
     ) -> None:
-        """`everything` gives a snapshot of what is in memory.
+        """`everything` gives what is in memory, in slices.
 
         It is asked for where the file was lost, or nothing could be written for a while.
         """
@@ -209,9 +208,11 @@ class DiskJournal:
             self._owes_everything = True
         if not self._owes_everything:
             return
-        changes = iter(self._everything() if self._everything is not None else ())
-        while batch := list(itertools.islice(changes, AT_ONCE)):
-            await self._take_in(await self._in_thread(self._file.exchange, batch))
+        if self._everything is not None:
+            async for changes in self._everything():
+                others = await self._in_thread(self._file.exchange, changes)
+                if others:
+                    await self._take_in(others)
         self._owes_everything = False
 
     def _troubled(self, error: DiskTrouble) -> None:
@@ -260,7 +261,7 @@ def _moment(change: Change) -> float:
     match change:
         case Put(stored):
             return stored.created
-        case Learnt() | Aliased():
+        case Learnt():
             return 0.0
         case _:
             return change.at

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -21,7 +22,6 @@ from proxy.core.cache.change import (
     Rejected,
     Renewed,
 )
-from proxy.core.cache.value import StoredResponse
 from proxy.store.codec import MAX_BYTES, Unreadable, decode, encode, key_of
 
 STALE_SECONDS = 600.0
@@ -32,7 +32,13 @@ PURGE_SECONDS = 7 * 86400.0
 MAX_PURGES = 256
 MAX_REJECTED = 65_536
 MAX_ALIASED = 65_536
-BOUNDS = {"purged": MAX_PURGES, "rejected": MAX_REJECTED, "aliased": MAX_ALIASED}
+MAX_BARRED = 65_536
+BOUNDS = {
+    "purged": MAX_PURGES,
+    "rejected": MAX_REJECTED,
+    "aliased": MAX_ALIASED,
+    "barred": MAX_BARRED,
+}
 """How many rows of a kind there may be; the oldest go first."""
 AT_ONCE = 256
 """Rows of one transaction, and of one piece of what is loaded."""
@@ -112,8 +118,8 @@ class Writer:
     def write(self, change: Change) -> None:
         """Keep one change, if what is there is not later."""
         match change:
-            case Put(stored):
-                self._put(stored)
+            case Put():
+                self._put(change)
             case Deleted(key, at):
                 self._remove(key, at)
                 expires = max(at, self._now) + TOMBSTONE_SECONDS
@@ -122,7 +128,7 @@ class Writer:
                 if change.until > self._now and not self._is_gone(change.key):
                     self._keep(change, Place(self._now, change.until))
             case Aliased():
-                self._keep(change, Place(self._now, None, change.target))
+                self._keep(change, Place(change.at, None, change.target))
             case Rejected(key, at):
                 self._remove(key, at)
                 self._execute("DELETE FROM record WHERE kind = 'aliased' AND about = ?", key)
@@ -132,19 +138,23 @@ class Writer:
                 self._purges.append(change)
             case Renewed():
                 self._keep(change, Place(change.at, None))
+            case Barred():
+                # That nobody is refused is so without being said; it undoes what was said before.
+                expires = (
+                    None if change.is_refused else max(change.at, self._now) + TOMBSTONE_SECONDS
+                )
+                self._keep(change, Place(change.at, expires))
 
-    def _put(self, stored: StoredResponse) -> None:
-        created = stored.created
+    def _put(self, change: Put) -> None:
+        created = change.stored.created
         for purge in self._purges:
-            if created <= purge.at and purge.selector.selects(stored):
+            if created <= purge.at and purge.selector.selects(change.stored):
                 if not purge.soft:
                     return
-                stored = replace(stored, ttl=0.0)
-        if created <= self._undone(stored.key):
-            return
-        place = Place(created, created + stored.ttl + STALE_SECONDS)
-        if created + stored.ttl + STALE_SECONDS > self._now:
-            self._keep(Put(stored), place)
+                change = _stale(change)
+        expires = created + change.stored.ttl + STALE_SECONDS
+        if expires > self._now and created > self._undone(change.stored.key):
+            self._keep(change, Place(created, expires))
 
     def _undone(self, key: bytes) -> float:
         """The last moment for which it was said that what was stored under a key has to go."""
@@ -215,8 +225,12 @@ def purge_slice(
     for seq, value in without_haste(rows):
         change = read_value(value)
         if isinstance(change, Put) and purge.change.selector.selects(change.stored):
-            chosen.append(Row(seq, Put(replace(change.stored, ttl=0.0))))
+            chosen.append(Row(seq, _stale(change)))
     return (rows[-1][0] if len(rows) == AT_ONCE else None), chosen
+
+
+def _stale(change: Put) -> Put:
+    return replace(change, stored=replace(change.stored, ttl=0.0))
 
 
 def apply_purge(connection: sqlite3.Connection, purge: Purge, chosen: Iterable[Row]) -> None:

@@ -1,6 +1,6 @@
 """Journals on disk for tests, and what they tell."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,9 +38,18 @@ def disk_journal(
     clock: Clock | None = None,
     log: Lines | None = None,
     max_bytes: int = 1 << 30,
-    everything: Callable[[], Iterable[Change]] | None = None,
+    memory: Callable[[], Sequence[Change]] | None = None,
 ) -> DiskJournal:
-    """A journal that is not started; its clock stands still unless one is given."""
+    """A journal that is not started; its clock stands still unless one is given.
+
+    `memory` tells what is in memory.
+    """
+
+    async def everything() -> AsyncIterator[Sequence[Change]]:
+        changes = memory() if memory is not None else ()
+        for start in range(0, len(changes), 100):
+            yield changes[start : start + 100]
+
     return DiskJournal(
         directory,
         max_bytes=max_bytes,

@@ -200,7 +200,7 @@ async def test_a_planted_row_of_another_process_is_left_out_too(tmp_path: Path) 
 async def test_damage_that_shows_later_costs_nothing_that_is_in_memory(tmp_path: Path) -> None:
     log, memory = Lines(), [put(number, body=bytes(9000)) for number in range(50)]
     await keep(tmp_path, *memory)
-    journal = disk_journal(tmp_path, log=log, everything=lambda: memory)
+    journal = disk_journal(tmp_path, log=log, memory=lambda: memory)
     async with started(journal):
         await asyncio.to_thread(shutil.copy, tmp_path / FILE, tmp_path / "copy")
         await asyncio.to_thread(ruin_in_place, tmp_path / FILE)
@@ -235,7 +235,7 @@ async def test_a_file_that_was_removed_is_made_anew_with_all_that_is_in_memory(
 ) -> None:
     memory = [put(1), put(2)]
     log = Lines()
-    journal = disk_journal(tmp_path, log=log, everything=lambda: memory)
+    journal = disk_journal(tmp_path, log=log, memory=lambda: memory)
     async with started(journal):
         journal.append(put(1))
         await until(is_written(journal))
@@ -257,7 +257,7 @@ def remount(directory: Path, options: str) -> None:
 async def test_a_full_disk_stops_persistence_and_not_service(small: Path) -> None:
     clock, log = FakeClock(), Lines()
     memory: list[Change] = [put(number, body=bytes(20_000)) for number in range(60)]
-    journal = disk_journal(small, clock=clock, log=log, everything=lambda: memory)
+    journal = disk_journal(small, clock=clock, log=log, memory=lambda: memory)
     async with started(journal):
         for change in memory:
             journal.append(change)
@@ -302,7 +302,7 @@ async def test_a_directory_that_cannot_be_made_is_waited_for(tmp_path: Path) -> 
     blocker = tmp_path / "blocker"
     await asyncio.to_thread(blocker.write_bytes, b"")
     memory: list[Change] = [put(1)]
-    journal = disk_journal(blocker / "data", clock=clock, log=log, everything=lambda: memory)
+    journal = disk_journal(blocker / "data", clock=clock, log=log, memory=lambda: memory)
     async with started(journal) as heard:
         journal.append(put(2))
         assert heard.changes == []
@@ -369,7 +369,7 @@ async def test_a_file_that_is_damaged_while_it_is_loaded_is_written_anew(tmp_pat
     await asyncio.to_thread(ruin_marked_page, tmp_path / FILE)
     log = Lines()
     memory: list[Change] = []
-    journal = disk_journal(tmp_path, log=log, everything=lambda: list(memory))
+    journal = disk_journal(tmp_path, log=log, memory=lambda: list(memory))
 
     async def take_in(changes: Sequence[Change]) -> None:
         memory.extend(changes)
