@@ -140,10 +140,8 @@ class Writer:
                 self._keep(change, Place(change.at, None))
             case Barred():
                 # That nobody is refused is so without being said; it undoes what was said before.
-                expires = (
-                    None if change.is_refused else max(change.at, self._now) + TOMBSTONE_SECONDS
-                )
-                self._keep(change, Place(change.at, expires))
+                until = max(change.at, self._now) + TOMBSTONE_SECONDS
+                self._keep(change, Place(change.at, None if change.is_refused else until))
 
     def _put(self, change: Put) -> None:
         created = change.stored.created
