@@ -10,8 +10,9 @@ from tests.admin.test_routes import SETTINGS, TOKEN, admin, purge
 from tests.conftest import StartProxy
 from tests.fakes.client import Answer, ask, call, question
 from tests.fakes.clock import FakeClock
-from tests.fakes.upstream import ScriptedUpstream
-from tests.watch import figure
+from tests.fakes.persistence import in_common
+from tests.fakes.upstream import ScriptedUpstream, error_reply
+from tests.watch import figure, until
 
 
 async def epoch(app: App, **members: Any) -> Answer:
@@ -166,3 +167,47 @@ async def test_no_cache_no_store_and_a_purge_get_a_bad_answer_out(
         body = json.dumps({"tenant": next(iter(told["tenants"]))}).encode()
         assert await purge(app, body) == (200, 1)
         assert (await ask(app.url)).text == "answer 4"
+
+
+async def test_epochs_purges_and_who_asked_for_them_reach_replicas(
+    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_common(monkeypatch)
+    log: list[bytes] = []
+    settings = SETTINGS + "\nttl: {errors: 60s}"
+    async with proxy(settings) as one, proxy(settings, log=log) as other:
+        await ask(one.url)
+        await epoch(one, model="m*", epoch="e")
+        await until(lambda: other._handler.pipeline.rules.epochs == (("m*", "e"),))
+        assert not (await ask(other.url)).is_hit
+        upstream.will(error_reply(400))
+        await ask(other.url, question("bad"))
+        assert figure(other, "refusals") == 1
+        await purge(one, b'{"model": "m*"}')
+        await until(lambda: not figure(other, "refusals"))
+        told = (await admin(other, "GET", "/admin/audit")).json()["audit"]
+    assert [(record["action"], record["by"]) for record in told] == [
+        ("purge", "127.0.0.1"),
+        ("epoch", "127.0.0.1"),
+    ]
+    assert not any(b'"audit"' in line for line in log)
+
+
+async def test_epochs_and_the_audit_list_outlive_a_restart(
+    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_common(monkeypatch)
+    async with proxy(SETTINGS) as app:
+        await epoch(app, model="m*", epoch="e")
+        await ask(app.url)
+        await purge(app, b'{"tag": "none"}')
+    async with proxy(SETTINGS) as app:
+        await until(lambda: figure(app, "entries") == 1)
+        assert (await ask(app.url)).is_hit
+        listed = (await admin(app, "GET", "/admin/epochs")).json()["epochs"]
+        told = (await admin(app, "GET", "/admin/audit")).json()["audit"]
+        await epoch(app, model="m*", epoch="")
+        assert not (await ask(app.url)).is_hit
+    assert [one["epoch"] for one in listed] == ["e"]
+    assert [record["action"] for record in told] == ["purge", "epoch"]
+    assert upstream.calls == 2

@@ -10,6 +10,7 @@ from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer
 from tests.fakes.client import Answer, ask, question
 from tests.fakes.clock import FakeClock
+from tests.fakes.persistence import in_common
 from tests.fakes.semantic import NEAR, comparing_by_words, learned
 from tests.fakes.upstream import ScriptedUpstream, json_reply
 from tests.watch import figure, until
@@ -194,3 +195,21 @@ async def test_what_is_found_by_meaning_goes_along(
         assert (hit.is_hit, hit.text) == (True, "answer 1")
         assert "detail=semantic" in hit.cache
     assert upstream.calls == 1
+
+
+async def test_what_is_imported_reaches_replicas_and_a_restart(
+    proxy: StartProxy, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common = in_common(monkeypatch)
+    async with proxy(centre_of(upstream), upstream=None) as centre:
+        await ask(centre.url)
+        data = await export(centre)
+    common.place.kept.clear()
+    common.shared.entries.clear()
+    async with (
+        proxy(centre_of(upstream), upstream=None) as one,
+        proxy(centre_of(upstream), upstream=None) as other,
+    ):
+        assert (await take_in(one, data)).json()["imported"] == 1
+        await until(lambda: figure(other, "entries") == 1)
+        assert (await ask(other.url)).is_hit
