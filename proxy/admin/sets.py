@@ -1,5 +1,6 @@
 """Exporting the most valuable entries, and importing what another proxy has exported."""
 
+import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
@@ -18,8 +19,8 @@ from proxy.telemetry.tally import MAX_KEYS, By, Tally
 
 Json: TypeAlias = dict[str, Any]
 
-BATCH = 200
-"""Changes that are written or taken in at a time."""
+BATCH = 32
+"""Changes that are written or taken in before others get their turn."""
 
 
 class Sets:
@@ -59,7 +60,7 @@ class Sets:
         if text and not (text.isascii() and text.isdigit() and len(text) < 10):
             return error_answer(400, "top must be a whole number.")
         self._settle()
-        chosen = self._most_valuable(int(text) if text else None)
+        chosen = await self._most_valuable(int(text) if text else None)
         head = Head(len(chosen), self._digest(), tuple(self._upstreams()), self._clock.now())
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
@@ -69,17 +70,22 @@ class Sets:
             keys = [stored.key for stored in batch]
             changes = [*map(Put, batch), *await self._companions(keys)]
             await response.write(b"".join(map(frame, changes)))
+            await asyncio.sleep(0)  # a fast reader never lets `write` wait
         await response.write(END)
         await response.write_eof()
         self._audit.note("export", actor(request), {"count": len(chosen)})
         return response
 
-    def _most_valuable(self, top: int | None) -> list[StoredResponse]:
-        now = self._clock.now()
-        fresh = [stored for stored in self._store.scan() if stored.created + stored.ttl > now]
+    async def _most_valuable(self, top: int | None) -> list[StoredResponse]:
+        entries, now = self._store.scan(), self._clock.now()
         hits = {given.key: given.hits for given in self._tally.top(By.HITS, MAX_KEYS)}
-        fresh.sort(key=lambda stored: (hits.get(stored.key, 0), stored.created), reverse=True)
-        return fresh[:top]
+
+        def choose() -> list[StoredResponse]:
+            fresh = [stored for stored in entries if stored.created + stored.ttl > now]
+            fresh.sort(key=lambda stored: (hits.get(stored.key, 0), stored.created), reverse=True)
+            return fresh[:top]
+
+        return await asyncio.to_thread(choose)
 
     async def take_in(self, request: web.Request) -> web.Response:
         """Take an exported set in, as it arrives. What came before a flaw stays."""
@@ -98,6 +104,7 @@ class Sets:
                 if len(batch) >= BATCH:
                     stored += await self._take(batch)
                     batch = []
+                    await asyncio.sleep(0)
         except ExportFlaw as error:
             flaw = str(error)
         stored += await self._take(batch)
