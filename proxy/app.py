@@ -383,7 +383,7 @@ class App:
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
         elif not is_wanted and self._level is None:
-            self._ledger.learn_by(None)
+            self._ledger.learn_nothing()
 
     async def _bring_semantic(self) -> None:
         try:
@@ -397,7 +397,7 @@ class App:
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
             if self._level is None:
-                self._ledger.learn_by(None)
+                self._ledger.learn_nothing()
             self._is_loading = False
             self._has_loaded = True
 
@@ -421,9 +421,9 @@ class App:
         )
         self._level = level
         self._judge_by(self.reloader.current)
-        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
+        await self._ledger.learn_by(level.meaning)
         await level.loaded()
 
     def _judge_by(self, config: Config) -> None:
