@@ -21,6 +21,7 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.budget import Budget
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -29,13 +30,16 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -126,13 +130,30 @@ class App:
             max_header_bytes=static.max_header_bytes,
             tasks=self._tasks,
         )
+        self._turns = Turns(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
         self._fetcher = Fetcher(
             upstream=self._upstream,
             recorder=self._recorder,
             acceptance=self._acceptance,
+            turns=self._turns,
             tasks=self._tasks,
             clock=clock,
         )
+        self._background = Background(
+            turns=self._turns,
+            budget=Budget(
+                per_minute=dynamic.background_per_minute,
+                tokens_per_hour=dynamic.background_tokens_per_hour,
+            ),
+            fetcher=self._fetcher,
+            store=self._store,
+            tasks=self._tasks,
+            clock=clock,
+            on_result=self.metrics.background,
+        )
+        self._ahead = Ahead(background=self._background, store=self._store, clock=clock)
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -236,6 +257,11 @@ class App:
         )
         self.log.set_level(dynamic.log_level)
         self._tally.keeps_prompts = dynamic.keep_prompts
+        self._turns.bound(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
+        self._background.budget.per_minute = dynamic.background_per_minute
+        self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
@@ -275,6 +301,9 @@ class App:
             fetcher=self._fetcher,
             recorder=self._recorder,
             feedback=self._feedback,
+            background=self._background,
+            ahead=self._ahead,
+            keeps_requests=bool(config.static.record_requests) or config.dynamic.related,
             upstream=self._upstream,
             clock=self._clock,
         )
@@ -324,6 +353,9 @@ class App:
 
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        if plan.directives.is_background:
+            tokens = stored.prompt_tokens + stored.completion_tokens
+            self.metrics.background_tokens(Kind.CLIENT, tokens)
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
@@ -410,6 +442,7 @@ class App:
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
+            "background_requests_waiting": len(self._turns),
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),

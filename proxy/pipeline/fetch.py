@@ -16,6 +16,7 @@ from proxy.pipeline.collapse import Flight
 from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
 from proxy.pipeline.record import Recorder, Recording
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Upstream
 from proxy.tasks import Tasks
 
@@ -32,6 +33,7 @@ class Fetcher:
         upstream: Upstream,
         recorder: Recorder,
         acceptance: Acceptance,
+        turns: Turns,
         tasks: Tasks,
         clock: Clock,
     ) -> None:
@@ -40,20 +42,30 @@ class Fetcher:
         self._upstream = upstream
         self._recorder = recorder
         self._acceptance = acceptance
+        self._turns = turns
         self._tasks = tasks
         self._clock = clock
 
     async def fetch(
-        self, request: Request, plan: Lookup, exchange: Exchange, *, may_join: bool
+        self,
+        request: Request,
+        plan: Lookup,
+        exchange: Exchange,
+        *,
+        may_join: bool,
+        in_turn: bool = False,
     ) -> Response:
         """The upstream's answer, live. Raises UpstreamError if it fails before its head.
 
-        With `may_join` an identical call under way is shared.
+        With `may_join` an identical call under way is shared. With `in_turn` the caller has taken
+        a turn for it, which is given back here.
         """
         flight = self.flights.find(plan) if may_join else None
         exchange.collapsed = flight is not None
         if flight is None:
-            flight = self._begin(request, plan, exchange)
+            flight = self._begin(request, plan, exchange, in_turn=in_turn)
+        elif in_turn:
+            self._turns.give_back()
         reader = flight.attach()
         try:
             response = await reader.response()
@@ -105,9 +117,25 @@ class Fetcher:
         if self.flights.find(plan) is None:
             self._begin(request, plan, exchange)
 
-    def _begin(self, request: Request, plan: Lookup, exchange: Exchange) -> Flight:
+    async def fetch_unread(self, request: Request, plan: Lookup, exchange: Exchange) -> bool:
+        """Fetch an answer that no client reads, in a turn that the caller has taken.
+
+        Whether it was stored; the turn is given back.
+        """
+        flight = self._begin(request, plan, exchange, in_turn=True)
+        while not flight.is_settled:
+            await flight.changed()
+        return flight.stored is True
+
+    def _begin(
+        self, request: Request, plan: Lookup, exchange: Exchange, *, in_turn: bool = False
+    ) -> Flight:
+        if not in_turn:
+            self._turns.client_began()
         flight = Flight(
-            keep_bytes=self._recorder.max_bytes, on_alone=lambda flight: self._alone(flight, plan)
+            keep_bytes=self._recorder.max_bytes,
+            on_alone=lambda flight: self._alone(flight, plan),
+            on_ended=self._turns.give_back if in_turn else self._turns.client_ended,
         )
         self.flights.add(plan, flight)
         self._under_way.add(flight)

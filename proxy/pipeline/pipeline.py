@@ -22,7 +22,7 @@ from proxy.core.classify import (
     classify,
 )
 from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
@@ -30,7 +30,9 @@ from proxy.core.policy import Rules, ScopeKind
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background
 from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
@@ -65,10 +67,16 @@ class Pipeline:
         fetcher: Fetcher,
         recorder: Recorder,
         feedback: Feedback,
+        background: Background,
+        ahead: Ahead,
+        keeps_requests: bool,
         upstream: Upstream,
         clock: Clock,
     ) -> None:
-        """`secret` keys the digests of credentials."""
+        """`secret` keys the digests of credentials.
+
+        `keeps_requests`: whoever is told of exchanges wants to see the requests too.
+        """
         self.rules = rules
         self.has_models = rules.has_models
         """Whether the model decides where a request goes."""
@@ -81,6 +89,9 @@ class Pipeline:
         self._fetcher = fetcher
         self._recorder = recorder
         self._feedback = feedback
+        self._background = background
+        self._ahead = ahead
+        self._keeps_requests = keeps_requests
         self._upstream = upstream
         self._clock = clock
         self._deciding = (
@@ -118,6 +129,8 @@ class Pipeline:
         exchange.operation = plan.operation.name
         exchange.model = plan.model
         exchange.tenant = tenant_name(plan.tenant)
+        if self._keeps_requests and not plan.directives.is_background:
+            exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
         if isinstance(outcome, Miss) and self._semantic is not None:
@@ -138,6 +151,8 @@ class Pipeline:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
         self._remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
+        if plan.policy.refresh_ahead and exchange.level is Level.EXACT:
+            self._ahead.note(request, plan, outcome.stored)
         if exchange.similarity is not None:
             told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
             response = response._replace(head=response.head + told)
@@ -259,18 +274,7 @@ class Pipeline:
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
-        match miss.reason:
-            case MissReason.STALE:
-                exchange.fwd = Fwd.STALE
-            case MissReason.REQUEST:
-                exchange.fwd = Fwd.REQUEST
-            case MissReason.ABSENT | MissReason.SHAPE | MissReason.CREDENTIAL:
-                exchange.fwd = Fwd.MISS
-            case _:
-                assert_never(miss.reason)
-        exchange.detail = "" if miss.reason is MissReason.ABSENT else miss.reason
-        exchange.missed = plan.key.exact
-        exchange.question = plan.text
+        _note_miss(exchange, plan, miss.reason)
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
         # The call under way began before the wish for a fresh answer, or before the refusal.
@@ -281,8 +285,17 @@ class Pipeline:
         )
         if may_join and await self._has_come(plan, miss):
             return await self.handle(request, exchange)
+        joins = may_join and self._fetcher.flights.find(plan) is not None
+        in_turn = plan.directives.is_background and not joins
+        if in_turn:
+            await self._background.take_turn()
+            if may_join and self._came_meanwhile(plan, miss):
+                self._background.give_back()
+                return await self.handle(request, exchange)
         try:
-            response = await self._fetcher.fetch(request, plan, exchange, may_join=may_join)
+            response = await self._fetcher.fetch(
+                request, plan, exchange, may_join=may_join, in_turn=in_turn
+            )
         except UpstreamError as error:
             instead = await self._fallback(miss, plan, exchange)
             if instead is None:
@@ -301,6 +314,14 @@ class Pipeline:
             return bool(is_there)
         # While it waited, the answer to a call in the other shape may have been stored.
         return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
+
+    def _came_meanwhile(self, plan: Lookup, miss: Miss) -> bool:
+        # While it waited for its turn a client may have asked the same.
+        if self._fetcher.flights.find(plan) is not None:
+            return True
+        self._recorder.settle(plan.key.exact)
+        may_be_there = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
+        return may_be_there and isinstance(self._lookup(plan), Hit)
 
     def _refresh(self, request: Request, plan: Lookup) -> None:
         background = Exchange(
@@ -330,3 +351,18 @@ class Pipeline:
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
         exchange.saved_seconds = stored.duration
+
+
+def _note_miss(exchange: Exchange, plan: Lookup, reason: MissReason) -> None:
+    match reason:
+        case MissReason.STALE:
+            exchange.fwd = Fwd.STALE
+        case MissReason.REQUEST:
+            exchange.fwd = Fwd.REQUEST
+        case MissReason.ABSENT | MissReason.SHAPE | MissReason.CREDENTIAL:
+            exchange.fwd = Fwd.MISS
+        case _:
+            assert_never(reason)
+    exchange.detail = "" if reason is MissReason.ABSENT else reason
+    exchange.missed = plan.key.exact
+    exchange.question = plan.text

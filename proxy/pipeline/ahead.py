@@ -1,0 +1,43 @@
+"""Answers that are asked for again and again are fetched anew before they expire (mission E5)."""
+
+from collections import OrderedDict
+
+from proxy.core.cache.freshness import is_ending
+from proxy.core.cache.value import StoredResponse
+from proxy.core.classify import Lookup
+from proxy.core.model import Request
+from proxy.pipeline.background import Background, Kind, Wanted
+from proxy.ports import Clock, Store
+
+MAX_COUNTED = 4096
+"""Answers near their end that are watched at once."""
+TIMES = 2
+"""So often must one be asked for near its end."""
+
+
+class Ahead:
+    """Watches hits in the last part of their lifetime."""
+
+    def __init__(self, *, background: Background, store: Store, clock: Clock) -> None:
+        self._background = background
+        self._store = store
+        self._clock = clock
+        self._counts: OrderedDict[bytes, int] = OrderedDict()
+
+    def note(self, request: Request, plan: Lookup, stored: StoredResponse) -> None:
+        """An answer was served; only for policies that refresh ahead."""
+        if not is_ending(stored, plan.policy, self._clock.now()):
+            return
+        count = self._counts.pop(stored.key, 0) + 1
+        if count < TIMES:
+            self._counts[stored.key] = count
+            if len(self._counts) > MAX_COUNTED:
+                self._counts.popitem(last=False)
+            return
+
+        def is_wanted() -> bool:
+            there = self._store.peek(stored.key)
+            return there is stored and stored.ttl > 0  # not purged, not fetched anew meanwhile
+
+        tokens = stored.prompt_tokens + stored.completion_tokens
+        self._background.ask(Wanted(Kind.REFRESH, request, plan, tokens, is_wanted))
