@@ -52,6 +52,7 @@ from proxy.tasks import Tasks
 from proxy.telemetry.lag import watch_lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
@@ -158,6 +159,9 @@ class App:
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
         self._tally = Tally(keep_prompts=dynamic.keep_prompts)
+        self._record: RecordLog | None = None
+        if static.record_requests:
+            self._record = RecordLog(static.record_requests, self.log.emit)
         self._backlog = Backlog(self._report, loop.call_later)
         self._handler = Handler(
             pipeline=self._pipeline(config),
@@ -240,10 +244,14 @@ class App:
         if self._level is not None:
             await self._level.close()
         self._backlog.flush()
+        if self._record is not None:
+            await asyncio.to_thread(self._record.close)
         self.log.emit("info", "stopped", {})
 
     def reload_soon(self) -> None:
-        """Reload in the background, as SIGHUP asks."""
+        """Reload in the background, as SIGHUP asks, and go on in a file that was rotated."""
+        if self._record is not None:
+            self._record.reopen()
         self._tasks.spawn(self.reloader.reload("signal"), "reload")
 
     def apply(self, config: Config) -> None:
@@ -287,6 +295,12 @@ class App:
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)
         self._tally.note(exchange)
+        if exchange.asked is not None:
+            self._keep(exchange)
+
+    def _keep(self, exchange: Exchange) -> None:
+        if self._record is not None:
+            self._record.note(exchange)
 
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
