@@ -68,17 +68,27 @@ class Fetcher:
             self._turns.give_back()
         reader = flight.attach()
         try:
+            if plan.directives.is_background:
+                await self._judged(flight, plan)
             response = await reader.response()
         except BaseException:
             await reader.aclose()
             raise
         exchange.pool = plan.pool.name
         exchange.fwd_status = response.status
-        exchange.stored = flight.will_be_stored
+        exchange.stored = flight.stored if flight.is_settled else flight.will_be_stored
         if exchange.collapsed:
             # Cookies, rate limits and request ids are the first client's alone.
             response = response._replace(head=shared(flight.values))
         return response
+
+    async def _judged(self, flight: Flight, plan: Lookup) -> None:
+        # Whoever warms has time, and wants to be told by the head whether it was stored.
+        while not (flight.ended or flight.is_settled):
+            await flight.changed()
+        self._recorder.settle(plan.key.exact)
+        while not flight.is_settled:
+            await flight.changed()
 
     async def wait_for_record(self, plan: Lookup) -> bool | None:
         """Wait where a stored answer is about to be there; whether it is now, None for no wait.

@@ -7,8 +7,9 @@ import pytest
 from proxy.app import App
 from proxy.pipeline import turns as turns_module
 from tests.conftest import StartProxy
+from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, Answer, ask, connect, posting, question
-from tests.fakes.upstream import ScriptedUpstream, error_reply, json_reply
+from tests.fakes.upstream import ScriptedUpstream, error_reply, json_reply, sse_reply
 from tests.watch import figure, is_idle, until
 
 LOW = [("x-cache-priority", "background")]
@@ -156,3 +157,21 @@ async def test_a_fresh_answer_is_fetched_in_turn_too(
         again = await ask(app.url, question("a"), fields=fields)
         assert again.text == "answer 2"
         assert (await low(app, "a")).text == "answer 2"
+
+
+async def test_the_head_tells_whether_it_was_stored_however_it_comes(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    whole, cut = chat_answer("x" * 100_000), chat_answer("x")
+    cut["choices"][0]["finish_reason"] = "length"
+    frames = chat_stream(["tex", "t"])
+    upstream.will(json_reply(whole), json_reply(cut), sse_reply(*frames), sse_reply(frames[0]))
+    async with proxy() as app:
+        asked = [
+            await low(app, "long"),
+            await low(app, "cut"),
+            await low(app, "stream", stream=True),
+            await low(app, "half", stream=True),
+        ]
+        assert ["; stored" in answer.cache for answer in asked] == [True, False, True, False]
+        assert asked[2].body == b"".join(frames)
