@@ -39,6 +39,7 @@ from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.related import Related
 from proxy.pipeline.turns import Turns
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
@@ -155,6 +156,12 @@ class App:
             on_result=self.metrics.background,
         )
         self._ahead = Ahead(background=self._background, store=self._store, clock=clock)
+        self._related = Related(
+            plan=lambda request: self._handler.pipeline.plan(request),
+            background=self._background,
+            store=self._store,
+            clock=clock,
+        )
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -268,6 +275,8 @@ class App:
         self._turns.bound(
             yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
         )
+        if not dynamic.related:
+            self._related.followers.clear()
         self._background.budget.per_minute = dynamic.background_per_minute
         self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
@@ -301,6 +310,8 @@ class App:
     def _keep(self, exchange: Exchange) -> None:
         if self._record is not None:
             self._record.note(exchange)
+        if self.reloader.current.dynamic.related:
+            self._related.note(exchange)
 
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
@@ -457,6 +468,8 @@ class App:
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
             "background_requests_waiting": len(self._turns),
+            "related_pairs": self._related.followers.pairs,
+            "related_bytes": self._related.followers.size_bytes,
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),

@@ -3,8 +3,9 @@
 from collections import OrderedDict
 
 from proxy.core.cache.freshness import is_ending
-from proxy.core.cache.value import StoredResponse
+from proxy.core.cache.outcome import Hit, Stale
 from proxy.core.classify import Lookup
+from proxy.core.exchange import Level
 from proxy.core.model import Request
 from proxy.pipeline.background import Background, Kind, Wanted
 from proxy.ports import Clock, Store
@@ -24,8 +25,11 @@ class Ahead:
         self._clock = clock
         self._counts: OrderedDict[bytes, int] = OrderedDict()
 
-    def note(self, request: Request, plan: Lookup, stored: StoredResponse) -> None:
-        """An answer was served; only for policies that refresh ahead."""
+    def note(self, request: Request, plan: Lookup, found: Hit | Stale) -> None:
+        """An answer was served that is perhaps near its end."""
+        stored = found.stored
+        if isinstance(found, Hit) and found.level is not Level.EXACT:
+            return  # it was stored for another question, which nobody has asked now
         if not is_ending(stored, plan.policy, self._clock.now()):
             return
         count = self._counts.pop(stored.key, 0) + 1

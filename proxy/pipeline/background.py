@@ -86,6 +86,8 @@ class Background:
         key = wanted.plan.key.exact
         if key in self._pending or len(self._pending) >= MAX_PENDING:
             return
+        if not wanted.plan.policy.stores:
+            return  # nobody would have anything of it
         self._pending.add(key)
         self._tasks.spawn(self._ask(wanted, on_failed), "background-request")
 

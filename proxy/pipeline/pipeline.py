@@ -151,12 +151,17 @@ class Pipeline:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
         self._remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
-        if plan.policy.refresh_ahead and exchange.level is Level.EXACT:
-            self._ahead.note(request, plan, outcome.stored)
+        share = plan.policy.refresh_ahead
+        if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
+            self._ahead.note(request, plan, outcome)
         if exchange.similarity is not None:
             told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
             response = response._replace(head=response.head + told)
         return response
+
+    def plan(self, request: Request) -> Plan:
+        """What would be done with a request whose body is whole and not long."""
+        return classify(request, self.rules, self._operations, self._secret, self._aliases)
 
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.

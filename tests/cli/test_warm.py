@@ -317,7 +317,11 @@ async def test_what_cannot_be_used_is_told(
 
 
 async def test_without_models_it_says_what_to_do(log: Path, tmp_path: Path) -> None:
-    result = await run("http://127.0.0.1:9", log, home=tmp_path, models=str(tmp_path / "none"))
+    config = tmp_path / "c.yaml"
+    encoder = f"{{model: {tmp_path / 'none'}, scripts: [latin]}}"
+    config.write_text(f"upstream: http://h\nsemantic: {{encoders: [{encoder}]}}")
+    asked = run("http://h", log, "--config", config, home=tmp_path, models=str(tmp_path))
+    result = await asked
     assert result.exit_code == 2, result.output
     assert "--exact-only" in result.stderr
 

@@ -1,0 +1,85 @@
+"""After a hit, the question that usually follows is asked before the user does (mission E2)."""
+
+from collections.abc import Callable
+
+from proxy.core.cache.followers import Follower, Followers
+from proxy.core.cache.freshness import remaining
+from proxy.core.classify import Lookup, Plan
+from proxy.core.exchange import Asked, Exchange
+from proxy.core.model import Request
+from proxy.pipeline.background import Background, Kind, Wanted
+from proxy.ports import Clock, Store
+
+BYTES_PER_TOKEN = 4
+ANSWER_TOKENS = 256
+"""What an answer is expected to take before it is known."""
+
+
+class Related:
+    """Learns from finished exchanges, off every client's path, and asks by itself."""
+
+    def __init__(
+        self,
+        *,
+        plan: Callable[[Request], Plan],
+        background: Background,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        """`plan` classifies a request by the rules of now."""
+        self._plan = plan
+        self._background = background
+        self._store = store
+        self._clock = clock
+        self._followers = Followers()
+
+    @property
+    def followers(self) -> Followers:
+        """What was learnt."""
+        return self._followers
+
+    def note(self, exchange: Exchange) -> None:
+        """Learn from an exchange whose request was kept; after a hit, ask what follows."""
+        asked, key = exchange.asked, exchange.entry or exchange.missed
+        if asked is None or not key or not isinstance(asked.request.body, bytes):
+            return
+        now = self._clock.monotonic()
+        question = Follower(key, asked.request.target, asked.request.body)
+        self._followers.note(asked.group, asked.caller, question, now)
+        if exchange.level is None:
+            return
+        for follower in self._followers.likely(asked.group, key, now):
+            if self._ask(asked, key, follower):
+                return
+
+    def _ask(self, asked: Asked, key: bytes, follower: Follower) -> bool:
+        """Ask a follower in the name of the caller of now; False where there is no need."""
+        request = asked.request._replace(
+            target=follower.target,
+            path=follower.target.partition("?")[0],
+            body=follower.body,
+            length=len(follower.body),
+        )
+        plan = self._plan(request)
+        # A reload may have changed what belongs together since: nothing leaves its tenant.
+        if not isinstance(plan, Lookup) or plan.key.scope + plan.key.settings != asked.group:
+            return False
+        if not self._is_missing(plan, follower) or plan.directives.only_if_cached:
+            return False
+        wanted = Wanted(
+            Kind.RELATED,
+            request,
+            plan,
+            len(follower.body) // BYTES_PER_TOKEN + ANSWER_TOKENS,
+            lambda: self._is_missing(plan, follower),
+        )
+        self._background.ask(
+            wanted, lambda: self._followers.discourage(asked.group, key, follower.key)
+        )
+        return True
+
+    def _is_missing(self, plan: Lookup, follower: Follower) -> bool:
+        # What is stored for a question that means the same serves it too.
+        found = (self._store.peek(key) for key in (plan.key.exact, follower.key))
+        now = self._clock.now()
+        return all(stored is None or remaining(stored, plan.policy, now) <= 0 for stored in found)
