@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proxy.cli.warm_client import Outcome, StopError, StoppedError, Told, WarmClient
 from proxy.cli.warm_groups import Question
@@ -52,6 +53,16 @@ class Tally:
         self.tokens += told.tokens
 
 
+class _Pending(NamedTuple):
+    """A question under way."""
+
+    question: Question
+    tokens: int
+    """What it is expected to take."""
+    guess: int
+    """What it is taken to have taken where the upstream does not tell."""
+
+
 class Warming:
     """One run. `tally` may be looked at while it goes on."""
 
@@ -71,9 +82,9 @@ class Warming:
         self._state = state
         self._bounds = bounds
         self._on_progress = on_progress
-        self._pending: dict[Future[Told], tuple[Question, int]] = {}
+        self._pending: dict[Future[Told], _Pending] = {}
         self._spent = state.tokens
-        self._longest_answer: int | None = None
+        self._longest_answer = state.longest
         self._next_at = 0.0
         self._failures = 0
 
@@ -118,7 +129,8 @@ class Warming:
             tokens = self._expected(entry)
         if self._bounds.rate is not None:
             self._next_at = max(self._next_at, time.monotonic()) + 60 / self._bounds.rate
-        self._pending[pool.submit(self._client.ask, entry)] = (question, tokens)
+        pending = _Pending(question, tokens, sum(expected_tokens(entry)))
+        self._pending[pool.submit(self._client.ask, entry)] = pending
         return True
 
     def _expected(self, entry: Entry) -> int:
@@ -133,7 +145,7 @@ class Warming:
             return True
         if self._pending and self._longest_answer is None:
             return False  # nothing is known yet: one at a time
-        expected = sum(tokens for _, tokens in self._pending.values())
+        expected = sum(pending.tokens for pending in self._pending.values())
         return self._spent + expected + tokens <= self._bounds.max_tokens
 
     def _take_in(self, seconds: float | None) -> None:
@@ -143,16 +155,16 @@ class Warming:
             return
         done, _ = wait(self._pending, timeout=seconds, return_when=FIRST_COMPLETED)
         for future in done:
-            question, _ = self._pending.pop(future)
-            self._count(question, future.result())
+            pending = self._pending.pop(future)
+            self._count(pending.question, _guessed(future.result(), pending.guess))
         if self._failures >= FAILURES_IN_A_ROW:
             raise StopError("the upstream does not answer; see the proxy's log")
 
     def _take_in_last(self) -> None:
         """Write down what came while it was being ended."""
-        for future, (question, _) in self._pending.items():
+        for future, pending in self._pending.items():
             if future.done() and not future.cancelled() and future.exception() is None:
-                self._count(question, future.result())
+                self._count(pending.question, _guessed(future.result(), pending.guess))
             elif future.done() and not future.cancelled():
                 error = future.exception()
                 if not isinstance(error, StopError | StoppedError):
@@ -170,3 +182,9 @@ class Warming:
         if told.outcome in _DONE:
             self._state.note(question.key, Done(told.outcome, told.tokens))
         self._on_progress(self.tally)
+
+
+def _guessed(told: Told, guess: int) -> Told:
+    # An upstream without usage shall not make the cap void.
+    is_answered = told.outcome in (Outcome.STORED, Outcome.UNSTORED)
+    return told._replace(tokens=guess) if is_answered and not told.tokens else told

@@ -61,6 +61,11 @@ class State:
         """What everything together took."""
         return sum(done.tokens for done in self.done.values())
 
+    @property
+    def longest(self) -> int | None:
+        """The most that one of them took; None where none took anything."""
+        return max((done.tokens for done in self.done.values() if done.tokens), default=None)
+
     def close(self, *, is_complete: bool) -> None:
         """End; where nothing is left to do, the next time is a new beginning."""
         os.close(self._descriptor)
