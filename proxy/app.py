@@ -230,6 +230,7 @@ class App:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
         grace = self.reloader.current.dynamic.shutdown_grace
         self._encoder.is_draining = True
+        self._turns.close()
         self.log.emit("info", "draining", {"requests": self._handler.in_flight, "grace": grace})
         admin, *data = self._runners
         for runner in data:
@@ -326,6 +327,7 @@ class App:
             fetcher=self._fetcher,
             recorder=self._recorder,
             feedback=self._feedback,
+            turns=self._turns,
             background=self._background,
             ahead=self._ahead,
             keeps_requests=bool(config.static.record_requests) or config.dynamic.related,

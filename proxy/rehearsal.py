@@ -138,6 +138,7 @@ class Rehearsal:
                 negatives=negatives,
                 on_opinion=lambda opinion: None,
             ),
+            turns=turns,
             background=background,
             ahead=Ahead(background=background, store=self._store, clock=clock),
             keeps_requests=False,

@@ -81,6 +81,10 @@ class Background:
         self._on_result = on_result
         self._pending: set[bytes] = set()
 
+    def is_asking(self, key: bytes) -> bool:
+        """Whether a question waits or is under way, by its exact key."""
+        return key in self._pending
+
     def ask(self, wanted: Wanted, on_failed: Callable[[], None] = lambda: None) -> None:
         """Ask, some time, unless the same is asked already. `on_failed`: nothing was stored."""
         key = wanted.plan.key.exact

@@ -39,6 +39,7 @@ from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.replay import replay
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
 MEMO_ENTRIES = 4096
@@ -67,6 +68,7 @@ class Pipeline:
         fetcher: Fetcher,
         recorder: Recorder,
         feedback: Feedback,
+        turns: Turns,
         background: Background,
         ahead: Ahead,
         keeps_requests: bool,
@@ -89,6 +91,7 @@ class Pipeline:
         self._fetcher = fetcher
         self._recorder = recorder
         self._feedback = feedback
+        self._turns = turns
         self._background = background
         self._ahead = ahead
         self._keeps_requests = keeps_requests
@@ -271,10 +274,16 @@ class Pipeline:
         exchange.detail = plan.reason
         if plan.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and this request is not cached.")
-        reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        self._turns.client_began()
+        try:
+            reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        except BaseException:
+            self._turns.client_ended()
+            raise
         if reply.status == 401 or (plan.operation and reply.status == 403):
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
-        return response_of(reply, by_name(reply.fields))
+        response = response_of(reply, by_name(reply.fields))
+        return response._replace(body=self._turns.watched(reply.body))
 
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from proxy.core.cache.followers import Follower, Followers
-from proxy.core.cache.freshness import remaining
+from proxy.core.cache.freshness import age
 from proxy.core.classify import Lookup, Plan
 from proxy.core.exchange import Asked, Exchange
 from proxy.core.model import Request
@@ -54,6 +54,10 @@ class Related:
 
     def _ask(self, asked: Asked, key: bytes, follower: Follower) -> bool:
         """Ask a follower in the name of the caller of now; False where there is no need."""
+        if self._is_there(follower.key):  # for a question that means the same, perhaps
+            return False
+        if self._background.is_asking(follower.key):
+            return True
         request = asked.request._replace(
             target=follower.target,
             path=follower.target.partition("?")[0],
@@ -64,22 +68,20 @@ class Related:
         # A reload may have changed what belongs together since: nothing leaves its tenant.
         if not isinstance(plan, Lookup) or plan.key.scope + plan.key.settings != asked.group:
             return False
-        if not self._is_missing(plan, follower) or plan.directives.only_if_cached:
+        if self._is_there(plan.key.exact) or plan.directives.only_if_cached:
             return False
         wanted = Wanted(
             Kind.RELATED,
             request,
             plan,
             len(follower.body) // BYTES_PER_TOKEN + ANSWER_TOKENS,
-            lambda: self._is_missing(plan, follower),
+            lambda: not (self._is_there(plan.key.exact) or self._is_there(follower.key)),
         )
         self._background.ask(
             wanted, lambda: self._followers.discourage(asked.group, key, follower.key)
         )
         return True
 
-    def _is_missing(self, plan: Lookup, follower: Follower) -> bool:
-        # What is stored for a question that means the same serves it too.
-        found = (self._store.peek(key) for key in (plan.key.exact, follower.key))
-        now = self._clock.now()
-        return all(stored is None or remaining(stored, plan.policy, now) <= 0 for stored in found)
+    def _is_there(self, key: bytes) -> bool:
+        stored = self._store.peek(key)
+        return stored is not None and age(stored, self._clock.now()) < stored.ttl

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Self
 
 from proxy.core.errors import BackgroundBusy
+from proxy.core.model import LiveBody
 
 MAX_WAITING = 256
 """Further ones are refused at once."""
 WAIT_SECONDS = 60.0
 """How long one waits at most: nobody starves for ever, and clients' deadlines are longer."""
+
+_CLOSED = "The proxy is about to end; ask again later."
 
 
 class Turns:
@@ -24,6 +29,7 @@ class Turns:
         self._clients = 0
         self._background = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_closed = False
 
     def __len__(self) -> int:
         """How many wait."""
@@ -47,6 +53,8 @@ class Turns:
 
     async def take(self) -> None:
         """Wait for a turn, which lasts until `give_back`. Raises BackgroundBusy."""
+        if self._is_closed:
+            raise BackgroundBusy(_CLOSED)
         if not self._waiting and self._is_free():
             self._background += 1
             return
@@ -66,6 +74,18 @@ class Turns:
                 raise BackgroundBusy("Others keep the upstream busy; ask again later.") from None
             raise
 
+    def close(self) -> None:
+        """No more begin: the proxy is to end, and nobody waits for these."""
+        self._is_closed = True
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(BackgroundBusy(_CLOSED))
+
+    def watched(self, body: LiveBody) -> LiveBody:
+        """The body of a call for a client that is passed on as it comes; it ends with that."""
+        return _Watched(body, self.client_ended)
+
     def give_back(self) -> None:
         """A call of low priority has ended, or was not needed."""
         self._background -= 1
@@ -80,3 +100,32 @@ class Turns:
             if not turn.done():
                 self._background += 1
                 turn.set_result(None)
+
+
+class _Watched:
+    """A live body; whoever closes it says that its call has ended."""
+
+    __slots__ = ("_body", "_on_ended")
+
+    def __init__(self, body: LiveBody, on_ended: Callable[[], None]) -> None:
+        self._body = body
+        self._on_ended: Callable[[], None] | None = on_ended
+
+    @property
+    def at_end(self) -> bool:
+        return self._body.at_end
+
+    def ready(self) -> bytes:
+        return self._body.ready()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __anext__(self) -> Coroutine[Any, Any, bytes]:
+        return self._body.__anext__()
+
+    async def aclose(self) -> None:
+        on_ended, self._on_ended = self._on_ended, None
+        if on_ended is not None:
+            on_ended()
+        await self._body.aclose()

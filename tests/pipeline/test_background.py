@@ -9,7 +9,14 @@ from proxy.pipeline import turns as turns_module
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, Answer, ask, connect, posting, question
-from tests.fakes.upstream import ScriptedUpstream, error_reply, json_reply, sse_reply
+from tests.fakes.upstream import (
+    Reply,
+    ScriptedUpstream,
+    error_reply,
+    hang_up,
+    json_reply,
+    sse_reply,
+)
 from tests.watch import figure, is_idle, until
 
 LOW = [("x-cache-priority", "background")]
@@ -175,3 +182,47 @@ async def test_the_head_tells_whether_it_was_stored_however_it_comes(
         ]
         assert ["; stored" in answer.cache for answer in asked] == [True, False, True, False]
         assert asked[2].body == b"".join(frames)
+
+
+async def test_what_is_passed_on_counts_until_its_last_byte(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    gates = [asyncio.Event(), asyncio.Event()]
+    upstream.will(Reply(before_head=gates[0], steps=[b"a", gates[1], b"b"]))
+    async with proxy() as app, connect(app.url) as client, asyncio.TaskGroup() as group:
+        await client.send("POST", "/v1/audio/speech", fields=posting(), body=question())
+        await upstream.received(1)
+        asked = group.create_task(low(app, "low"))
+        await until(lambda: waiting(app) == 1)
+        gates[0].set()
+        await client.head()
+        assert await client.read(1) == b"a"
+        assert (waiting(app), upstream.calls) == (1, 1)
+        gates[1].set()
+        assert await client.rest() == b"b"
+        assert (await asked).status == 200
+        upstream.will(hang_up(), hang_up())
+        assert (await ask(app.url, path="/v1/audio/speech")).status == 502
+        upstream.will(Reply(steps=[b"a", asyncio.Event()]))
+        async with connect(app.url) as leaving:
+            await leaving.send("POST", "/v1/audio/speech", fields=posting(), body=question())
+            await leaving.head()
+        assert (await low(app, "other")).status == 200
+
+
+async def test_a_proxy_that_ends_begins_none_that_waits(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    gate = asyncio.Event()
+    upstream.will(json_reply(chat_answer("x"), before_head=gate))
+    async with asyncio.TaskGroup() as group, proxy() as app:
+        client = group.create_task(ask(app.url))
+        await upstream.received(1)
+        asked = group.create_task(low(app, "low"))
+        await until(lambda: waiting(app) == 1)
+        stopping = group.create_task(app.stop())
+        assert (await asked).status == 429
+        gate.set()
+        assert (await client).status == 200
+        await stopping
+    assert upstream.calls == 1

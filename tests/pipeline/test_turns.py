@@ -111,3 +111,15 @@ async def _refused(turns: Turns) -> str:
     with pytest.raises(BackgroundBusy) as refused:
         await turns.take()
     return refused.value.message
+
+
+async def test_at_the_end_nobody_waits_any_longer() -> None:
+    turns = Turns(yield_above=0, max_concurrent=1)
+    turns.client_began()
+    async with asyncio.TaskGroup() as group:
+        waits = [group.create_task(_refused(turns)) for _ in range(2)]
+        await settle()
+        turns.close()
+    assert all("about to end" in one.result() for one in waits)
+    turns.client_ended()
+    assert "about to end" in await _refused(turns)
