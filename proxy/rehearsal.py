@@ -103,7 +103,7 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, upstream = Acceptance(), _Told()
+        acceptance, upstream = Acceptance(clock), _Told()
         turns = Turns(yield_above=0, max_concurrent=1)
         fetcher = Fetcher(
             upstream=upstream,
@@ -136,6 +136,7 @@ class Rehearsal:
                 store=self._store,
                 aliases=aliases,
                 negatives=negatives,
+                clock=clock,
                 on_opinion=lambda opinion: None,
             ),
             turns=turns,

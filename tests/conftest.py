@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +15,25 @@ from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
 from proxy.app import App
+from proxy.clock import SystemClock
 from proxy.config import Config, load
 from proxy.ports import Clock
+from proxy.redis_link.link import RedisLink
+from proxy.tasks import Tasks
 from tests.fakes.clock import FakeClock
+from tests.fakes.lines import Lines
 from tests.fakes.llama import running_llama
 from tests.fakes.models import prepared_models
 from tests.fakes.process import ProxyProcess
+from tests.fakes.redis import RedisServer
 from tests.fakes.upstream import ScriptedUpstream
 
 StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager[App]]
 """`async with proxy("ttl: ...", upstream=URL) as app`; the arguments have defaults."""
 Serve: TypeAlias = Callable[..., ProxyProcess]
 """`async with serve("--upstream", URL) as process`; both listeners take free ports."""
+RedisLinks: TypeAlias = Callable[..., AbstractAsyncContextManager[RedisLink]]
+"""`async with redis_links(URL) as link`; the arguments have defaults."""
 
 settings.register_profile("shared machine", deadline=None)  # the time of one example says nothing
 settings.load_profile("shared machine")
@@ -60,6 +68,77 @@ def llama() -> Iterator[str]:
     """The URL of a real llama.cpp server."""
     with running_llama() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A real Redis that all tests share: use `redis_prefix`, and break another one."""
+    server = RedisServer()
+    # In a thread, which has no event loop yet.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            thread.submit(asyncio.run, server.start()).result()
+            yield server
+        finally:
+            thread.submit(asyncio.run, server.stop()).result()
+
+
+_PREFIXES = itertools.count()
+
+
+@pytest.fixture
+def redis_prefix() -> str:
+    """What begins the names of this test's keys, and of no other's."""
+    return f"reprise-test-{next(_PREFIXES)}"
+
+
+@pytest.fixture
+def redis_log() -> Lines:
+    """What the connections of `redis_links` log."""
+    return Lines()
+
+
+@pytest.fixture
+def redis_links(redis_log: Lines) -> RedisLinks:
+    """Connect to a Redis of the test's own; a task that dies fails the test."""
+
+    @contextlib.asynccontextmanager
+    async def make(
+        url: str,
+        *,
+        clock: Clock | None = None,
+        deadline: float = 0.5,
+        max_connections: int = 4,
+        prefix: str = "reprise",
+    ) -> AsyncIterator[RedisLink]:
+        died: list[str] = []
+        tasks = Tasks(lambda name, error: died.append(f"{name}: {error!r}"))
+        link = RedisLink(
+            url,
+            max_connections=max_connections,
+            deadline=deadline,
+            prefix=prefix,
+            clock=clock or SystemClock(),
+            tasks=tasks,
+            log=redis_log,
+        )
+        try:
+            yield link
+        finally:
+            await tasks.drain(1.0)
+            await link.close()
+        assert not died
+
+    return make
+
+
+@pytest.fixture
+async def redis_link(
+    redis_server: RedisServer, redis_links: RedisLinks, redis_prefix: str
+) -> AsyncIterator[RedisLink]:
+    """A connection to the server that all tests share."""
+    async with redis_links(redis_server.url, prefix=redis_prefix) as link:
+        yield link
 
 
 @pytest.fixture

@@ -44,4 +44,4 @@ class Ahead:
             return there is stored and stored.ttl > 0  # not purged, not fetched anew meanwhile
 
         tokens = stored.prompt_tokens + stored.completion_tokens
-        self._background.ask(Wanted(Kind.REFRESH, request, plan, tokens, is_wanted))
+        self._background.ask(Wanted(Kind.REFRESH, request, plan, tokens, stored.created, is_wanted))

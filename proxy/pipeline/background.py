@@ -53,6 +53,8 @@ class Wanted:
     plan: Lookup
     tokens: int
     """What it is expected to take."""
+    newer_than: float
+    """Wall time in seconds: what another replica has made later does as well."""
     is_wanted: Callable[[], bool]
     """Whether it is, still; asked again when its turn has come."""
 
@@ -136,7 +138,10 @@ class Background:
             return Result.OVER_BUDGET
         request = wanted.request
         exchange = Exchange(self._clock.monotonic(), request.method, request.path)
-        is_stored = await self._fetcher.fetch_unread(request, plan, exchange)
+        newer_than = wanted.newer_than
+        is_stored = await self._fetcher.fetch_unread(request, plan, exchange, newer_than)
+        if is_stored is None:
+            return Result.SPARED
         return Result.STORED if is_stored else Result.FAILED
 
     def _settle(self, wanted: Wanted) -> int:

@@ -70,11 +70,13 @@ class Related:
             return False
         if self._is_there(plan.key.exact) or plan.directives.only_if_cached:
             return False
+        stale = self._store.peek(plan.key.exact)
         wanted = Wanted(
             Kind.RELATED,
             request,
             plan,
             len(follower.body) // BYTES_PER_TOKEN + ANSWER_TOKENS,
+            float("-inf") if stale is None else stale.created,
             lambda: not (self._is_there(plan.key.exact) or self._is_there(follower.key)),
         )
         self._background.ask(
