@@ -6,10 +6,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Never, TypeAlias
+from typing import Any, Never, TypeAlias
 
 import click
 import orjson
@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, t
 from rich.table import Table
 
 from proxy.cli.warm_client import StopError, WarmClient
-from proxy.cli.warm_groups import Place, Question, Survey, together
-from proxy.cli.warm_input import Entry, LineError, expected_tokens, read_line
+from proxy.cli.warm_groups import Question, Survey, together
+from proxy.cli.warm_input import LineError, Log, expected_tokens
 from proxy.cli.warm_run import CAP, Bounds, Tally, Warming
 from proxy.cli.warm_state import State, default_path
 from proxy.config import Config, load
@@ -141,9 +141,9 @@ def warm(
     fields = _fields(api_key, headers)
     config = _config(config_path)
     with contextlib.ExitStack() as stack:
-        log = _Log(files, temperature, stack)
+        log = stack.enter_context(_log(files, temperature))
         survey = Survey(config, fields)
-        bad = log.read_into(survey, skip_bad=skip_bad)
+        bad = _count(log, survey, skip_bad=skip_bad)
         questions = survey.most_frequent()
         groups = questions if exact_only else _together(questions, config)
         chosen = groups[:top]
@@ -170,54 +170,22 @@ def warm(
     sys.exit(code)
 
 
-class _Log:
-    """The files, which stay open: a request is read again when it is asked."""
-
-    def __init__(
-        self, files: Sequence[Path], temperature: float | None, stack: contextlib.ExitStack
-    ) -> None:
-        self._paths = files
-        self._temperature = temperature
-        self._files: list[BinaryIO] = []
-        for path in files:
-            try:
-                self._files.append(stack.enter_context(path.open("rb")))
-            except OSError as error:
-                _fail(f"{path}: {error.strerror}")
-
-    def read_into(self, survey: Survey, *, skip_bad: bool) -> int:
-        """Count every request; how many lines were left out."""
-        bad = 0
-        for number, file in enumerate(self._files):
-            for place, raw in _lines(number, file):
-                try:
-                    entry = read_line(raw, temperature=self._temperature)
-                except LineError as error:
-                    if not skip_bad:
-                        _fail(
-                            f"{self._paths[number]}:{place.number}: {error}\n"
-                            "Mend the line, or leave out all such lines with --skip-bad."
-                        )
-                    bad += 1
-                else:
-                    survey.add(entry, place)
-        if not survey.requests:
-            _fail(f"{', '.join(map(str, self._paths))}: no requests")
-        return bad
-
-    def entry(self, question: Question) -> Entry:
-        """The request of a question. Raises LineError where the file has changed since."""
-        file = self._files[question.place.file]
-        file.seek(question.place.offset)
-        return read_line(file.readline(), temperature=self._temperature)
-
-
-def _lines(number: int, file: BinaryIO) -> Iterator[tuple[Place, bytes]]:
-    offset = 0
-    for line, raw in enumerate(file, start=1):
-        if raw.strip():
-            yield Place(number, offset, line), raw
-        offset += len(raw)
+def _count(log: Log, survey: Survey, *, skip_bad: bool) -> int:
+    """Count every request; how many lines were left out."""
+    bad = 0
+    for place, entry in log:
+        if not isinstance(entry, LineError):
+            survey.add(entry, place)
+        elif skip_bad:
+            bad += 1
+        else:
+            _fail(
+                f"{log.names[place.file]}:{place.number}: {entry}\n"
+                "Mend the line, or leave out all such lines with --skip-bad."
+            )
+    if not survey.requests:
+        _fail(f"{', '.join(log.names)}: no requests")
+    return bad
 
 
 def _together(questions: list[Question], config: Config) -> list[Question]:
@@ -231,19 +199,21 @@ def _track(items: Sequence[Any]) -> Iterable[Any]:
     yield from track(items, "comparing", console=Console(stderr=True), transient=True)
 
 
-def _dry_run(log: _Log, chosen: Sequence[Question], path: Path, requests: int) -> Json:
+def _dry_run(log: Log, chosen: Sequence[Question], path: Path, requests: int) -> Json:
     done = set()
     if path.exists():
         state = _state(path)
         done = {question.key for question in chosen if state.is_done(question.key)}
         state.close(is_complete=False)
     tokens = sum(
-        sum(expected_tokens(log.entry(question))) for question in chosen if question.key not in done
+        sum(expected_tokens(log.entry(question.place)))
+        for question in chosen
+        if question.key not in done
     )
     covered = sum(question.count for question in chosen)
     table = Table("times", "wordings", "question")
     for question in chosen[:SHOWN]:
-        text = question.text or str(next(iter(log.entry(question).body.values()), ""))
+        text = question.text or str(next(iter(log.entry(question.place).body.values()), ""))
         table.add_row(f"{question.count:,}", f"{question.wordings:,}", _short(text))
     console = Console(stderr=True)
     console.print(table)
@@ -261,7 +231,7 @@ def _dry_run(log: _Log, chosen: Sequence[Question], path: Path, requests: int) -
 
 
 def _warm(
-    log: _Log, chosen: Sequence[Question], path: Path, client: WarmClient, bounds: Bounds
+    log: Log, chosen: Sequence[Question], path: Path, client: WarmClient, bounds: Bounds
 ) -> tuple[Json, int]:
     console = Console(stderr=True)
     state = _state(path)
@@ -281,7 +251,11 @@ def _warm(
             progress.update(bar, advance=1, told=told)
 
         warming = Warming(
-            client=client, read=log.entry, state=state, bounds=bounds, on_progress=show
+            client=client,
+            read=lambda question: log.entry(question.place),
+            state=state,
+            bounds=bounds,
+            on_progress=show,
         )
         warming.run(todo)
     tally = warming.tally
@@ -330,6 +304,13 @@ def _state(path: Path) -> State:
         _fail(f"{path}: {error.strerror}; name another file with --state")
     except ValueError as error:
         _fail(f"{path}: {error}; name another file with --state")
+
+
+def _log(files: Sequence[Path], temperature: float | None) -> Log:
+    try:
+        return Log(files, temperature=temperature)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}")
 
 
 def _client(url: str, fields: Sequence[tuple[str, str]]) -> WarmClient:

@@ -4,11 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
-from proxy.cli.warm_input import Entry
+from proxy.cli.warm_input import Entry, Place
 from proxy.config import Config
 from proxy.core.classify import Bypass, classify
 from proxy.core.model import Request
@@ -18,15 +18,6 @@ from proxy.telemetry.log import Event
 
 _SECRET = b"reprise warm"
 """Keys of this command are compared with each other only."""
-
-
-class Place(NamedTuple):
-    """Where a request stands."""
-
-    file: int
-    offset: int
-    number: int
-    """Of its line, from 1 on."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,10 @@
 """The lines that `reprise warm` reads: requests in any of the forms in which they are kept."""
 
+import contextlib
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import orjson
@@ -29,6 +31,56 @@ class Entry(NamedTuple):
     target: str
     """Path and query."""
     body: Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """Where a request stands."""
+
+    file: int
+    offset: int
+    number: int
+    """Of its line, from 1 on."""
+
+
+class Log:
+    """Files of such lines, which stay open: a request is read again when it is asked.
+
+    Iterating gives every line's place with its request, or with what is wrong with it.
+    """
+
+    def __init__(self, files: Sequence[Path], *, temperature: float | None) -> None:
+        """Raises OSError, with the file's name, where one cannot be opened."""
+        self.names = [str(path) for path in files]
+        self._temperature = temperature
+        with contextlib.ExitStack() as stack:
+            self._files: list[BinaryIO] = [stack.enter_context(path.open("rb")) for path in files]
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def __iter__(self) -> Iterator[tuple[Place, Entry | LineError]]:
+        for number, file in enumerate(self._files):
+            offset = 0
+            for line, raw in enumerate(file, start=1):
+                if raw.strip():
+                    yield Place(number, offset, line), self._read(raw)
+                offset += len(raw)
+
+    def entry(self, place: Place) -> Entry:
+        """A request. Raises LineError where the file has changed since, or OSError."""
+        file = self._files[place.file]
+        file.seek(place.offset)
+        return read_line(file.readline(), temperature=self._temperature)
+
+    def _read(self, raw: bytes) -> Entry | LineError:
+        try:
+            return read_line(raw, temperature=self._temperature)
+        except LineError as error:
+            return error
 
 
 def read_line(raw: bytes, *, temperature: float | None = None) -> Entry:

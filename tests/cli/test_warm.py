@@ -338,3 +338,35 @@ async def test_the_rate_bounds_calls_and_not_hits(
         other = written(tmp_path / "other.jsonl", "d", "e", "f")
         calls = told(await run(app.url, other, "--rate", "600", home=tmp_path))
     assert calls["seconds"] >= 0.2
+
+
+async def test_a_dry_run_knows_what_is_done(
+    proxy: StartProxy, upstream: ScriptedUpstream, log: Path, tmp_path: Path
+) -> None:
+    upstream.respond = costing(20)
+    state = ["--state", tmp_path / "s"]
+    async with proxy(PLAIN) as app:
+        capped = await run(app.url, log, "--max-tokens", "30", *state, home=tmp_path)
+        assert told(capped)["remaining"] == 2
+        found = told(await run(app.url, log, "--dry-run", *state, home=tmp_path))
+    assert (found["done"], found["remaining"], upstream.calls) == (1, 2, 1)
+
+
+async def test_what_the_cache_does_not_look_up_is_told(
+    proxy: StartProxy, upstream: ScriptedUpstream, log: Path, tmp_path: Path
+) -> None:
+    with log.open("ab") as file:
+        file.write(b'{"url": "/v1/audio/speech", "body": {"input": "x"}}\n')
+    async with proxy(PLAIN) as app:
+        result = await run(app.url, log, home=tmp_path)
+    assert told(result)["left_alone"] == {"path": 1}
+    assert "1 of 7 requests are none that the cache looks up (path: 1)" in result.stderr
+    assert upstream.calls == 3
+
+
+@pytest.mark.parametrize("broken", ["log.jsonl", "log.jsonl/below"])
+async def test_a_state_that_cannot_be_kept_is_told(broken: str, log: Path, tmp_path: Path) -> None:
+    state = ["--state", tmp_path / broken]
+    result = await run("http://127.0.0.1:9", log, *state, home=tmp_path)
+    assert result.exit_code == 2, result.output
+    assert "--state" in result.stderr

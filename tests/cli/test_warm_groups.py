@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from proxy.cli.warm_groups import Place, Survey, together
-from proxy.cli.warm_input import Entry
+from proxy.cli.warm_groups import Survey, together
+from proxy.cli.warm_input import Entry, Place
 from proxy.config import Config, load
 from tests.fakes.models import prepared_models
 

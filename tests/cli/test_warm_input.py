@@ -1,11 +1,12 @@
 """Every form in which requests are kept."""
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from proxy.cli.warm_input import Entry, LineError, expected_tokens, read_line
+from proxy.cli.warm_input import Entry, LineError, Log, expected_tokens, read_line
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Q"}]}
 PATH = "/v1/chat/completions"
@@ -73,3 +74,19 @@ def test_what_a_request_takes_is_guessed() -> None:
     assert wide > 400
     assert answered == 256
     assert expected_tokens(Entry("/v1/embeddings", {"input": "x"}))[1] == 0
+
+
+def test_a_log_is_read_line_by_line_and_again(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_bytes(b'\n{"prompt": "one"}\n\n{broken\n')
+    second.write_bytes(b'{"prompt": "two"}')  # without an end
+    with Log([first, second], temperature=0.5) as log:
+        found = list(log)
+        assert [place[::2] for place, _ in found] == [(0, 2), (0, 4), (1, 1)]
+        assert isinstance(found[1][1], LineError)
+        assert log.entry(found[2][0]).body == {"prompt": "two", "temperature": 0.5}
+        assert log.entry(found[0][0]).body["prompt"] == "one"
+        with pytest.raises(LineError):
+            log.entry(found[1][0])
+    with pytest.raises(FileNotFoundError):
+        Log([first, tmp_path / "none"], temperature=None)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from proxy.cli.warm_client import Outcome, StopError, StoppedError, Told, WarmClient
-from proxy.cli.warm_groups import Place, Question
-from proxy.cli.warm_input import Entry, LineError
+from proxy.cli.warm_groups import Question
+from proxy.cli.warm_input import Entry, LineError, Place
 from proxy.cli.warm_run import FAILURES_IN_A_ROW, Bounds, Tally, Warming
 from proxy.cli.warm_state import State
 
