@@ -344,7 +344,7 @@ async def test_a_dry_run_knows_what_is_done(
     proxy: StartProxy, upstream: ScriptedUpstream, log: Path, tmp_path: Path
 ) -> None:
     upstream.respond = costing(20)
-    state = ["--state", tmp_path / "s"]
+    state: list[str | Path] = ["--state", tmp_path / "s"]
     async with proxy(PLAIN) as app:
         capped = await run(app.url, log, "--max-tokens", "30", *state, home=tmp_path)
         assert told(capped)["remaining"] == 2
@@ -366,7 +366,7 @@ async def test_what_the_cache_does_not_look_up_is_told(
 
 @pytest.mark.parametrize("broken", ["log.jsonl", "log.jsonl/below"])
 async def test_a_state_that_cannot_be_kept_is_told(broken: str, log: Path, tmp_path: Path) -> None:
-    state = ["--state", tmp_path / broken]
+    state: list[str | Path] = ["--state", tmp_path / broken]
     result = await run("http://127.0.0.1:9", log, *state, home=tmp_path)
     assert result.exit_code == 2, result.output
     assert "--state" in result.stderr
