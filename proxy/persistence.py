@@ -1,7 +1,9 @@
 """Puts together what outlasts the process: the journals that the configuration names (design 8)."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 from proxy.config import Static
 from proxy.core.cache.bloom import KnownKeys
@@ -10,16 +12,19 @@ from proxy.pipeline.ledger import Ledger
 from proxy.ports import Clock, Journal, Shared
 from proxy.redis_link import link
 from proxy.redis_link.link import RedisLink
-from proxy.store import redis_journal, shared
+from proxy.store import disk, redis_journal, shared
+from proxy.store.directory import default_directory
+from proxy.store.disk import DiskJournal
 from proxy.store.redis_journal import Bounds, RedisJournal
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_leases import Leases
 from proxy.store.redis_secret import secret as common_secret
+from proxy.store.secret import load_or_make
 from proxy.store.shared import SharedEntries
 from proxy.tasks import Beat, Tasks
 from proxy.telemetry.log import Log
 
-COUNTERS = link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
+COUNTERS = disk.COUNTERS | link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
 """Those of the figures that only grow."""
 KEEP_STALE_SECONDS = 600.0
 """How long a stale answer is kept for an upstream that fails."""
@@ -56,6 +61,19 @@ class Persistence:
         """The key of the digests of credentials."""
         self.is_loading = True
         """What was kept is still being taken in."""
+        self._disk: DiskJournal | None = None
+        if static.disk_enabled:
+            named = static.disk_path
+            directory = Path(named) if named else default_directory(os.environ)
+            self.secret = static.secret.encode() or load_or_make(directory, log)
+            self._disk = DiskJournal(
+                directory,
+                max_bytes=static.disk_max_bytes,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+                everything=ledger.everything,
+            )
         self._redis: _Redis | None = None
         if static.redis_url:
             self._redis = _Redis(
@@ -101,15 +119,20 @@ class Persistence:
 
     def states(self) -> dict[str, str]:
         """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
-        return {"redis": self._redis.state} if self._redis is not None else {}
+        parts = {"disk": self._disk, "redis": self._redis}
+        return {name: part.state for name, part in parts.items() if part is not None}
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
-        return self._redis.figures() if self._redis is not None else {}
+        figures: dict[str, float] = {}
+        for part in (self._disk, self._redis):
+            figures |= part.figures() if part is not None else {}
+        return figures
 
     def _journals(self) -> list[Journal]:
         """The nearest first."""
-        return [self._redis.journal] if self._redis is not None else []
+        journals: list[Journal] = [self._disk] if self._disk is not None else []
+        return [*journals, self._redis.journal] if self._redis is not None else journals
 
     async def _agree(self, redis: "_Redis") -> bool:
         """Have the same secret as the other replicas; False where Redis does not tell it."""
