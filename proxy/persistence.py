@@ -123,7 +123,7 @@ class Persistence:
         """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
         states = {}
         if self._disk is not None:
-            states["disk"] = "ok" if self._disk.is_well else "nothing is kept"
+            states["disk"] = self._disk.state
         if self._redis is not None:
             states["redis"] = self._redis.state
         return states
