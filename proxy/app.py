@@ -25,6 +25,7 @@ from proxy.admin.sets import Sets
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.budget import Budget
 from proxy.core.cache.change import Change, Learnt, Purged, Put, Renewed
 from proxy.core.cache.epochs import Epochs, in_force, renew
 from proxy.core.cache.selector import Selector
@@ -37,7 +38,9 @@ from proxy.core.wire.operation import Operation, discover
 from proxy.core.wire.via import hop_value
 from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.chain import Chain
 from proxy.pipeline.doorkeeper import Doorkeeper
 from proxy.pipeline.explain import Explainer
@@ -49,7 +52,9 @@ from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.purge import Survey, survey
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.refusals import Refusals
+from proxy.pipeline.related import Related
 from proxy.pipeline.replicas import Replicas
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock
 from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -63,6 +68,7 @@ from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.audit import Audit
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
@@ -209,21 +215,47 @@ class App:
             on_stored=self._learn,
             tasks=self._tasks,
         )
+        self._turns = Turns(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
         self._fetcher = Fetcher(
             upstream=self._upstream,
             recorder=self._recorder,
             acceptance=self._acceptance,
             refusals=self._refusals,
+            turns=self._turns,
             tasks=self._tasks,
             clock=clock,
             replicas=self._replicas,
         )
         self._keep_door(config)
+        self._background = Background(
+            turns=self._turns,
+            budget=Budget(
+                per_minute=dynamic.background_per_minute,
+                tokens_per_hour=dynamic.background_tokens_per_hour,
+            ),
+            fetcher=self._fetcher,
+            store=self._store,
+            tasks=self._tasks,
+            clock=clock,
+            on_result=self.metrics.background,
+        )
+        self._ahead = Ahead(background=self._background, store=self._store, clock=clock)
+        self._related = Related(
+            plan=lambda request: self._handler.pipeline.plan(request),
+            background=self._background,
+            store=self._store,
+            clock=clock,
+        )
         self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
         self._tally = Tally(keep_prompts=dynamic.keep_prompts)
+        self._record: RecordLog | None = None
+        if static.record_requests:
+            self._record = RecordLog(static.record_requests, self.log.emit)
         self._backlog = Backlog(self._report, loop.call_later)
         self._handler = Handler(
             pipeline=self._pipeline(config),
@@ -314,6 +346,7 @@ class App:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
         grace = self.reloader.current.dynamic.shutdown_grace
         self._encoder.is_draining = True
+        self._turns.close()
         self.log.emit("info", "draining", {"requests": self._handler.in_flight, "grace": grace})
         admin, *data = self._runners
         for runner in data:
@@ -336,10 +369,14 @@ class App:
         if self._level is not None:
             await self._level.close()
         self._backlog.flush()
+        if self._record is not None:
+            await asyncio.to_thread(self._record.close)
         self.log.emit("info", "stopped", {})
 
     def reload_soon(self) -> None:
-        """Reload in the background, as SIGHUP asks."""
+        """Reload in the background, as SIGHUP asks, and go on in a file that was rotated."""
+        if self._record is not None:
+            self._record.reopen()
         self._tasks.spawn(self.reloader.reload("signal"), "reload")
 
     def apply(self, config: Config) -> None:
@@ -353,6 +390,13 @@ class App:
         )
         self.log.set_level(dynamic.log_level)
         self._tally.keeps_prompts = dynamic.keep_prompts
+        self._turns.bound(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
+        if not dynamic.related:
+            self._related.followers.clear()
+        self._background.budget.per_minute = dynamic.background_per_minute
+        self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
         self._keep_door(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
@@ -404,6 +448,14 @@ class App:
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)
         self._tally.note(exchange)
+        if exchange.asked is not None:
+            self._keep(exchange)
+
+    def _keep(self, exchange: Exchange) -> None:
+        if self._record is not None:
+            self._record.note(exchange)
+        if self.reloader.current.dynamic.related:
+            self._related.note(exchange)
 
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
@@ -419,6 +471,10 @@ class App:
             recorder=self._recorder,
             refusals=self._refusals,
             feedback=self._feedback,
+            turns=self._turns,
+            background=self._background,
+            ahead=self._ahead,
+            keeps_requests=bool(config.static.record_requests) or config.dynamic.related,
             upstream=self._upstream,
             clock=self._clock,
             hop=self._hop,
@@ -435,7 +491,7 @@ class App:
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
         elif not is_wanted and self._level is None:
-            self._ledger.learn_by(None)
+            self._ledger.learn_nothing()
 
     async def _bring_semantic(self) -> None:
         try:
@@ -449,7 +505,7 @@ class App:
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
             if self._level is None:
-                self._ledger.learn_by(None)
+                self._ledger.learn_nothing()
             self._is_loading = False
             self._has_loaded = True
 
@@ -473,9 +529,9 @@ class App:
         )
         self._level = level
         self._judge_by(self.reloader.current)
-        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
+        await self._ledger.learn_by(level.meaning)
         await level.loaded()
 
     def _judge_by(self, config: Config) -> None:
@@ -506,6 +562,9 @@ class App:
 
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        if plan.directives.is_background:
+            tokens = stored.prompt_tokens + stored.completion_tokens
+            self.metrics.background_tokens(Kind.CLIENT, tokens)
         self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
@@ -672,6 +731,9 @@ class App:
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
             "refusals": len(self._refusals),
+            "background_requests_waiting": len(self._turns),
+            "related_pairs": self._related.followers.pairs,
+            "related_bytes": self._related.followers.size_bytes,
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),

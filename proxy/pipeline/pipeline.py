@@ -22,7 +22,7 @@ from proxy.core.classify import (
     classify,
 )
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
@@ -31,7 +31,9 @@ from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.core.wire.via import hop_value, is_circle
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background
 from proxy.pipeline.chain import FEEDBACK_PATH
 from proxy.pipeline.collapse import AnswerHasCome
 from proxy.pipeline.feedback import Feedback
@@ -42,6 +44,7 @@ from proxy.pipeline.record import Recorder
 from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.replay import replay
 from proxy.pipeline.replicas import Replicas
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
 MEMO_ENTRIES = 4096
@@ -71,6 +74,10 @@ class Pipeline:
         recorder: Recorder,
         refusals: Refusals,
         feedback: Feedback,
+        turns: Turns,
+        background: Background,
+        ahead: Ahead,
+        keeps_requests: bool,
         upstream: Upstream,
         clock: Clock,
         hop: str,
@@ -78,7 +85,8 @@ class Pipeline:
     ) -> None:
         """`secret` keys the digests of credentials; `hop` is this proxy's name in Via.
 
-        `replicas` are asked for what is not here.
+        `replicas` are asked for what is not here. `keeps_requests`: whoever is told of exchanges
+        wants to see the requests too.
         """
         self.rules = rules
         self.has_models = rules.has_models
@@ -93,6 +101,10 @@ class Pipeline:
         self._recorder = recorder
         self._refusals = refusals
         self._feedback = feedback
+        self._turns = turns
+        self._background = background
+        self._ahead = ahead
+        self._keeps_requests = keeps_requests
         self._upstream = upstream
         self._clock = clock
         self._hop = hop
@@ -133,6 +145,8 @@ class Pipeline:
         exchange.operation = plan.operation.name
         exchange.model = plan.model
         exchange.tenant = tenant_name(plan.tenant)
+        if self._keeps_requests and not plan.directives.is_background:
+            exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
         if isinstance(outcome, Miss):
@@ -154,22 +168,10 @@ class Pipeline:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
         self._remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
-        if exchange.similarity is not None:
-            told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
-            response = response._replace(head=response.head + told)
-        return response
-
-    async def _look_further(
-        self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
-    ) -> tuple[Lookup, Outcome]:
-        """Look at other replicas, then by meaning; the plan with its text, and what was found."""
-        outcome: Outcome = miss
-        if self._replicas is not None:
-            outcome = await self._ask_replicas(plan, miss, self._replicas)
-        if isinstance(outcome, Miss) and self._semantic is not None:
-            plan = self._whole(request, plan)
-            outcome = await self._mean(plan, outcome, self._semantic, exchange)
-        return plan, outcome
+        share = plan.policy.refresh_ahead
+        if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
+            self._ahead.note(request, plan, outcome)
+        return _telling(response, exchange.similarity)
 
     def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
         """The upstream's refusal of the same request, if it may be repeated."""
@@ -182,6 +184,10 @@ class Pipeline:
         exchange.ttl = int(refusal.ttl - (now - refusal.created))
         head = b"Content-Type: %b\r\n" % refusal.content_type
         return Response(refusal.status, refusal.reason, head, refusal.body, len(refusal.body))
+
+    def plan(self, request: Request) -> Plan:
+        """What would be done with a request whose body is whole and not long."""
+        return classify(request, self.rules, self._operations, self._secret, self._aliases)
 
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
@@ -217,6 +223,17 @@ class Pipeline:
         if not may_ask or self._fetcher.flights.find(plan):
             return miss
         return self._lookup(plan) if await replicas.find(plan) else miss
+
+    async def _look_further(
+        self, request: Request, plan: Lookup, outcome: Outcome, exchange: Exchange
+    ) -> tuple[Lookup, Outcome]:
+        """Where nothing fit is here by key: at other replicas, then by meaning."""
+        if isinstance(outcome, Miss) and self._replicas is not None:
+            outcome = await self._ask_replicas(plan, outcome, self._replicas)
+        if isinstance(outcome, Miss) and self._semantic is not None:
+            plan = self._whole(request, plan)
+            outcome = await self._mean(plan, outcome, self._semantic, exchange)
+        return plan, outcome
 
     async def _mean(
         self, plan: Lookup, miss: Miss, semantic: Semantic, exchange: Exchange
@@ -300,10 +317,16 @@ class Pipeline:
         exchange.detail = plan.reason
         if plan.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and this request is not cached.")
-        reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        self._turns.client_began()
+        try:
+            reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        except BaseException:
+            self._turns.client_ended()
+            raise
         if reply.status == 401 or (plan.operation and reply.status == 403):
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
-        return response_of(reply, by_name(reply.fields))
+        response = response_of(reply, by_name(reply.fields))
+        return response._replace(body=self._turns.watched(reply.body))
 
     def _check_circle(self, request: Request) -> None:
         # Before a flight is joined: it may be the one that this request is a part of.
@@ -326,6 +349,13 @@ class Pipeline:
         )
         if may_join and await self._has_come(plan, miss):
             return await self.handle(request, exchange)
+        joins = may_join and self._fetcher.flights.find(plan) is not None
+        in_turn = plan.directives.is_background and not joins
+        if in_turn:
+            await self._background.take_turn()
+            if may_join and self._came_meanwhile(plan, miss):
+                self._background.give_back()
+                return await self.handle(request, exchange)
         try:
             response = await self._fetcher.fetch(
                 request,
@@ -333,6 +363,7 @@ class Pipeline:
                 exchange,
                 may_join=may_join,
                 newer_than=self._newer_than(plan, miss) if may_join else None,
+                in_turn=in_turn,
             )
         except AnswerHasCome:
             return await self.handle(request, exchange)
@@ -361,6 +392,14 @@ class Pipeline:
             return bool(is_there)
         # While it waited, the answer to a call in the other shape may have been stored.
         return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
+
+    def _came_meanwhile(self, plan: Lookup, miss: Miss) -> bool:
+        # While it waited for its turn a client may have asked the same.
+        if self._fetcher.flights.find(plan) is not None:
+            return True
+        self._recorder.settle(plan.key.exact)
+        may_be_there = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
+        return may_be_there and isinstance(self._lookup(plan), Hit)
 
     def _refresh(self, request: Request, plan: Lookup, stale: StoredResponse) -> None:
         background = Exchange(
@@ -404,3 +443,10 @@ class Pipeline:
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
         exchange.saved_seconds = stored.duration
+
+
+def _telling(response: Response, similarity: float | None) -> Response:
+    """The response, with how near its question is to the one that was asked."""
+    if similarity is None:
+        return response
+    return response._replace(head=response.head + b"x-cache-similarity: %.4f\r\n" % similarity)

@@ -113,6 +113,18 @@ class Metrics:
             ("result",),
             registry=self.registry,
         )
+        self._background = Counter(
+            "reprise_background_requests",
+            "Requests of low priority, by why they are made and what came of them.",
+            ("kind", "result"),
+            registry=self.registry,
+        )
+        self._background_tokens = Counter(
+            "reprise_background_tokens",
+            "Tokens of answers to requests of low priority that were stored.",
+            ("kind",),
+            registry=self.registry,
+        )
         self._task_errors = Counter(
             "reprise_task_errors",
             "Background tasks that died of an error.",
@@ -164,6 +176,15 @@ class Metrics:
     def forwarded(self, result: str) -> None:
         """Count what became of an opinion that an upstream was told."""
         self._forwarded.labels(result).inc()
+
+    def background(self, kind: str, result: str, tokens: int) -> None:
+        """Count what came of a request of low priority, and what it took."""
+        self._background.labels(kind, result).inc()
+        self.background_tokens(kind, tokens)
+
+    def background_tokens(self, kind: str, tokens: int) -> None:
+        """Count tokens of an answer to a request of low priority."""
+        self._background_tokens.labels(kind).inc(tokens)
 
     def lag(self, seconds: float) -> None:
         """Count how late the event loop was."""
