@@ -14,6 +14,7 @@ from proxy.core.exchange import Fwd
 from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS
 from proxy.core.wire.headers import STORED
 from proxy.core.wire.operation import discover
+from proxy.telemetry.united import GAUGES
 
 ROOT = Path(__file__).parent.parent
 HTTP = (ROOT / "docs" / "http.md").read_text("utf-8")
@@ -65,3 +66,9 @@ def test_links_and_targets_exist(name: str) -> None:
 def test_the_changelog_knows_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
+
+
+def test_the_united_gauges_are_told_of() -> None:
+    operations = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    for name in GAUGES:
+        assert f"`{name.removeprefix('reprise_')}`" in operations, name

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxy.admin.united import RESTARTING, Fleet, Member, UnitedListener
+from proxy.admin.member import Member
+from proxy.admin.united import RESTARTING, Fleet, UnitedListener
 from proxy.app import Worker, bound, url_of
 from proxy.cli.handover import ENDS_WITHIN, Handover
 from proxy.cli.worker import WorkerError, WorkerProcess, Write, describe
