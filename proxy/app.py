@@ -31,7 +31,7 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
-from proxy.persistence import Persistence
+from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
@@ -218,7 +218,7 @@ class App:
             config,
             report=self._reloaded,
         )
-        self.metrics.watch(self._figures, _COUNTERS)
+        self.metrics.watch(self._figures, _COUNTERS | COUNTERS)
         self.metrics.watch_tasks(
             lambda: heartbeats.pulses(self._tasks.heartbeats, now=loop.time(), wall=clock.now())
         )

@@ -39,6 +39,7 @@ class Tasks:
         """`on_error` is told the name and the exception of a task that died of one."""
         self._on_error = on_error
         self._running: set[asyncio.Task[Any]] = set()
+        self._endless: set[asyncio.Task[Any]] = set()
         self._heartbeats: dict[str, Heartbeat] = {}
 
     def __len__(self) -> int:
@@ -46,10 +47,13 @@ class Tasks:
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> Callable[[], object]:
         """Run a coroutine in the background; what is returned cancels it."""
+        return self._begin(coroutine, name).cancel
+
+    def _begin(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self._running.add(task)
         task.add_done_callback(self._done)
-        return task.cancel
+        return task
 
     @property
     def heartbeats(self) -> Mapping[str, Heartbeat]:
@@ -68,11 +72,12 @@ class Tasks:
         """
         heartbeat = Heartbeat(every, asyncio.get_running_loop().time())
         self._heartbeats[name] = heartbeat
-        cancel = self.spawn(self._keep(run, name, heartbeat), f"keep {name}")
+        task = self._begin(self._keep(run, name, heartbeat), f"keep {name}")
+        self._endless.add(task)
 
         def end() -> None:
             self._forget(name, heartbeat)
-            cancel()
+            task.cancel()
 
         return end
 
@@ -114,13 +119,17 @@ class Tasks:
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
+        self._endless.discard(task)
         if (error := _error(task)) is not None:
             self._on_error(task.get_name(), error)
 
     async def drain(self, grace: float) -> None:
-        """Wait up to `grace` seconds for all to end, then cancel the rest and wait for that."""
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace)
+        """Wait up to `grace` seconds for all to end, then cancel the rest and wait for that.
+
+        Loops that are kept would never end: they are only cancelled.
+        """
+        if ending := self._running - self._endless:
+            await asyncio.wait(ending, timeout=grace)
         # Again and again, for what is cancelled may leave a task behind.
         while self._running:
             for task in self._running:
