@@ -219,8 +219,19 @@ async def test_running_streams_end_whole(process: ProxyProcess, upstream: Script
 
 
 async def test_a_second_signal_ends_all_at_once(
-    process: ProxyProcess, upstream: ScriptedUpstream
+    serve: Serve, upstream: ScriptedUpstream, file: Path, tmp_path: Path
 ) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    process = serve(
+        *("--upstream", upstream.url, "--config", str(file)), environment={"TMPDIR": str(folder)}
+    )
+    async with process:
+        await _end_twice(process, upstream)
+    assert list(folder.iterdir()) == []
+
+
+async def _end_twice(process: ProxyProcess, upstream: ScriptedUpstream) -> None:
     workers = children(process.pid)
     upstream.will(sse_reply(FRAMES[0], asyncio.Event()))
     async with connect(process.url) as client:
