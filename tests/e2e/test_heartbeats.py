@@ -16,7 +16,7 @@ from tests.conftest import StartProxy
 from tests.fakes.client import ask, call
 from tests.fakes.redis import RedisServer
 from tests.fakes.upstream import ScriptedUpstream
-from tests.watch import until
+from tests.watch import DEADLINE, until
 
 LOOPS = {
     *("watch-config", "watch-heartbeats", "watch-lag"),
@@ -83,7 +83,9 @@ async def test_every_loop_that_is_killed_is_told_of_and_begun_again(
     )
     log: list[bytes] = []
     async with running(settings, tmp_path, upstream, log) as app:
-        await until(lambda: work_of("redis snapshots"))
+        async with asyncio.timeout(DEADLINE):
+            while (await call(app.admin_url, "GET", "/readyz")).status != 200:
+                pass
         names = sorted(await detail(app))
         assert set(names) >= LOOPS
         for name in names:
