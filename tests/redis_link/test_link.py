@@ -367,6 +367,23 @@ async def test_a_restarted_server_costs_no_failure(redis_links: RedisLinks) -> N
         assert await ask(link, "GET", "reprise:a") is None
 
 
+async def test_a_server_that_loads_its_data_is_waited_for(redis_links: RedisLinks) -> None:
+    slowly = ("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+    async with running_redis() as server, redis_links(server.url) as link:
+        await server.command("DEBUG", "POPULATE", 1000, "reprise")
+        await server.command("SAVE")
+
+        async def is_loading() -> bool:
+            await asyncio.gather(ask(link, "GET", "reprise:0"), return_exceptions=True)
+            return link.figures()["redis_failures_loading"] > 0
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.restart(*slowly))
+            await until(is_loading)
+        await until(works(link))
+        assert await ask(link, "GET", "reprise:0") == b"value:0"
+
+
 async def test_attempts_while_open_keep_to_the_rate(
     redis_links: RedisLinks, redis_log: Lines
 ) -> None:
