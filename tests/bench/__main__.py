@@ -23,11 +23,12 @@ from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.semantic import Scale, Semantic, measure_semantic
+from tests.bench.several import measure_several
 from tests.bench.systems import start_all
 from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
-_OTHERS = ("memory", "start", "parts", "semantic", "crowd")
+_OTHERS = ("memory", "start", "parts", "semantic", "crowd", "several")
 _CROWDS = (1000, 10_000, 100_000)
 _QUICK_CROWDS = (1000, 3000)
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -105,7 +106,7 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
-        memory = start = semantic = None
+        memory = start = semantic = several = None
         if wanted("semantic"):
             semantic = _run_semantic(console, folder, generator, options)
         if wanted("memory"):
@@ -114,6 +115,11 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         if wanted("start"):
             console.print("start-up")
             start = measure_start(folder, times=2 if options.quick else 5)
+        if wanted("several"):
+            console.print("several processes")
+            several = measure_several(
+                folder, generator, rounds=options.rounds, seconds=options.seconds
+            )
     crowds: Sequence[Crowd] = ()
     if wanted("crowd"):
         console.print("a crowded partition")
@@ -128,6 +134,7 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         parts=parts,
         semantic=semantic,
         crowds=crowds,
+        several=several,
     )
 
 

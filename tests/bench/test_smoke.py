@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.bench.page import Findings, page
 from tests.bench.processes import ROOT, BenchError, Processes, python
 from tests.bench.questions import LANGUAGES
 from tests.bench.semantic import HIT, RATIO, Scale, Semantic, measure_semantic
+from tests.bench.several import measure_several
 from tests.bench.systems import start_upstream
 from tests.bench.work import CHAT_ANSWER, CHAT_FRAMES, WORKS, Worded, request_body
 from tests.fakes.models import prepared_models
@@ -127,7 +129,7 @@ def test_the_parts_of_a_hit_are_measured(models: None) -> None:
     assert float(ended.stdout or -1) >= 0, ended.stderr.decode()
 
 
-def _findings(semantic: Semantic, crowds: Sequence[Crowd]) -> Findings:
+def _findings(semantic: Semantic | None = None, crowds: Sequence[Crowd] = ()) -> Findings:
     return Findings(
         rounds=1,
         seconds=0.05,
@@ -139,3 +141,14 @@ def _findings(semantic: Semantic, crowds: Sequence[Crowd]) -> Findings:
         semantic=semantic,
         crowds=crowds,
     )
+
+
+def test_two_workers_are_measured_beside_one_process(tmp_path: Path) -> None:
+    with Generator() as generator:
+        several = measure_several(tmp_path, generator, rounds=1, seconds=0.2)
+    assert several.alone_rps > 0
+    assert several.gain == pytest.approx(several.two_rps / several.alone_rps, abs=0.01)
+    assert 0 <= several.supervisor_us < 1000
+    told = page(replace(_findings(), several=several))
+    assert f"| {several.alone_rps:g} | {several.two_rps:g} |" in told
+    assert "Several processes" not in page(_findings())
