@@ -345,7 +345,6 @@ async def test_what_one_worker_has_learnt_the_other_serves_within_a_second(
         serve("--upstream", upstream.url, "--config", str(file)) as process,
         one_of_each(process) as (one, other),
     ):
-        calls = upstream.calls
         first = await asked(one)
         loop = asyncio.get_running_loop()
         began = loop.time()
