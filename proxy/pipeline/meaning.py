@@ -6,9 +6,9 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -31,9 +31,14 @@ from proxy.core.wire.operation import Operation
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.known import KnownEntries, Partition
 from proxy.pipeline.replay import THREAD_ABOVE_BYTES
-from proxy.ports import Clock, Encoder, Store, Vector, VectorIndex
+from proxy.ports import Clock, Encoder, Neighbour, Store, Vector, VectorIndex
 from proxy.tasks import Tasks
 
+Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
+"""Brings in entries that others have stored, by their exact keys, as far as they can be had.
+
+Gives those under which there is nothing any more for anybody. Never raises.
+"""
 NEIGHBOURS = 5
 """Candidates of one look-up."""
 LEARN_SECONDS = 30.0
@@ -86,8 +91,12 @@ class Meaning:
         negatives: Negatives,
         clock: Clock,
         tasks: Tasks,
+        recall: Recall | None = None,
     ) -> None:
-        """`pick` chooses by the script of a text, or raises NotCompared."""
+        """`pick` chooses by the script of a text, or raises NotCompared.
+
+        `recall` is needed where an index is shared.
+        """
         self._pick = pick
         self._gate = gate
         self._store = store
@@ -95,6 +104,7 @@ class Meaning:
         self._negatives = negatives
         self._clock = clock
         self._tasks = tasks
+        self._recall = recall
         self._known = KnownEntries()
         self._embedded: OrderedDict[bytes, tuple[Space, Vector]] = OrderedDict()
         self._texts: OrderedDict[bytes, Text] = OrderedDict()
@@ -137,14 +147,14 @@ class Meaning:
     async def _find(self, plan: Lookup) -> Meant:
         asked, space = await self._asked(plan)
         vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await space.index.search(plan.key.history, vector, NEIGHBOURS)
+        neighbours = await self._near(plan, space, vector)
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)
         candidates = [
             Candidate(neighbour.key, neighbour.similarity, self._text(neighbour.key))
             for neighbour in neighbours
-            if self.remaining(neighbour.key, plan, now) > 0
+            if self._is_of(neighbour.key, plan) and self.remaining(neighbour.key, plan, now) > 0
         ]
         if not candidates:
             return NoMatch("absent")
@@ -166,7 +176,30 @@ class Meaning:
         # Else it would go on taking the place of one that may be served.
         known = self._known.get(key)
         if known is not None and known.until <= now:
-            self.forget(key)
+            self.forget(key, is_evicted=True)
+
+    async def _near(self, plan: Lookup, space: Space, vector: Vector) -> Sequence[Neighbour]:
+        """The nearest entries of the partition; those that others have stored are brought in."""
+        index, partition = space.index, plan.key.history
+        neighbours = await index.search(partition, vector, NEIGHBOURS)
+        if self._recall is None or not index.is_shared:
+            return neighbours
+        now = self._clock.now()
+        missing = [near.key for near in neighbours if not self._is_here(near.key, now)]
+        if missing:
+            for key in await self._recall(missing):
+                # Else it would go on taking the place of one that is there.
+                index.discard(partition, key)
+        return neighbours
+
+    def _is_here(self, key: bytes, now: float) -> bool:
+        known = self._known.get(key)
+        return known is not None and known.until > now and self._store.peek(key) is not None
+
+    def _is_of(self, key: bytes, plan: Lookup) -> bool:
+        """Whether an entry is of a plan's partition, whatever an index beyond this process says."""
+        known = self._known.get(key)
+        return known is not None and known.partition.history == plan.key.history
 
     def remaining(self, key: bytes, plan: Lookup, now: float) -> float:
         """Seconds for which an entry may still be found for a plan; not positive if it may not.
@@ -191,21 +224,33 @@ class Meaning:
         """Take in an entry that was stored just now; its vector may come later."""
         self._replace_alias(plan)
         until = stored.created + _lifetime(plan, stored)
-        if stored.key in self._known:
-            self._known.prolong(stored.key, until)
-            return
         embedded = self._embedded.pop(stored.key, None)
+        known = self._known.get(stored.key)
+        if known is not None:
+            self._known.prolong(stored.key, until)
+            index, partition = known.partition.index, known.partition.history
+            if index.is_shared and embedded is not None:
+                # It may have lost what it had.
+                index.add(partition, stored.key, embedded[1], until=until)
+            else:
+                index.prolong(partition, stored.key, until)
+            return
         if embedded is not None:
             self._add(plan, *embedded, until)
         elif plan.text and self._learning < MAX_LEARNING:
             self._learning += 1
             self._tasks.spawn(self._learn_later(plan, stored, until), "learn")
 
-    def forget(self, key: bytes) -> None:
-        """An entry is gone from the store: from now on it is not found."""
+    def forget(self, key: bytes, *, is_evicted: bool = False) -> None:
+        """An entry is gone from the store: from now on it is not found.
+
+        With `is_evicted` others may have it still, and it stays in an index that is shared.
+        """
         known = self._known.pop(key)
         if known is not None:
-            known.partition.index.discard(key)
+            partition = known.partition
+            if not (is_evicted and partition.index.is_shared):
+                partition.index.discard(partition.history, key)
             self._texts.pop(key, None)
 
     def digest(self, key: bytes, text: str | None = None) -> bytes | None:
@@ -223,13 +268,13 @@ class Meaning:
         except NotCompared as refused:
             return Explanation("", refused.reason, (), ())
         rules = plan.policy.semantic
-        neighbours = await space.index.search(plan.key.history, vector, NEIGHBOURS)
+        neighbours = await self._near(plan, space, vector)
         findings = self._gate.explain(
             asked,
             [
                 Candidate(neighbour.key, neighbour.similarity, self._text(neighbour.key))
                 for neighbour in neighbours
-                if neighbour.key in self._known
+                if self._is_of(neighbour.key, plan)
             ],
             encoder=space.name,
             min_similarity=max(rules.min_similarity, plan.directives.threshold),
@@ -361,7 +406,7 @@ class Meaning:
 
     def _add(self, plan: Lookup, space: Space, vector: Vector, until: float) -> None:
         self._known.add(plan.key, plan.text, space.index, until)
-        space.index.add(plan.key.history, plan.key.exact, vector)
+        space.index.add(plan.key.history, plan.key.exact, vector, until=until)
 
     async def _learn_later(self, plan: Lookup, stored: StoredResponse, until: float) -> None:
         try:

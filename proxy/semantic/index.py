@@ -12,10 +12,9 @@ import queue
 import threading
 from collections.abc import Callable, Generator
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
-
-import numpy as np
 
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.ports import Neighbour, Vector
@@ -28,10 +27,10 @@ from proxy.semantic.index_file import (
 )
 from proxy.semantic.index_graph import is_available
 from proxy.semantic.index_partitions import Partitions
+from proxy.semantic.unit_vector import checked
 from proxy.telemetry.log import Log
 
 _MAX_WAITING = 10_000
-_LENGTH_TOLERANCE = 1e-3
 _SAVE_BYTES = 96 * 1024
 """A search waits for no more of a save or a load than this: 1 ms."""
 _LOAD_ENTRIES = 256
@@ -76,6 +75,8 @@ class _Ask(Generic[_T]):
 class PartitionedIndex:
     """The VectorIndex port in memory. All methods belong to the event loop; none blocks it."""
 
+    is_shared = False
+
     def __init__(self, *, scan_below: int, log: Log, max_waiting: int = _MAX_WAITING) -> None:
         """Partitions of up to `scan_below` are compared whole, larger ones by a graph; with
         `max_waiting` pieces of work in the queue, what is added is left out."""
@@ -100,18 +101,22 @@ class PartitionedIndex:
         """How many entries can be found, as far as the thread has come."""
         return len(self._partitions)
 
-    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
+    def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
         """Take an entry in, soon; in place of what the key had. Never blocks.
 
-        Raises ValueError for a vector that is not of the size of the first and of length 1.
+        It stays until it is discarded, whatever `until` says. Raises ValueError for a vector that
+        is not of the size of the first and of length 1.
         """
         checked = self._checked(vector)
         if self._jobs.qsize() < self._max_waiting:
             self._change(key, partial(self._partitions.add, partition, key, checked))
         else:
-            self.discard(key)
+            self.discard(partition, key)
 
-    def discard(self, key: bytes) -> None:
+    def prolong(self, partition: bytes, key: bytes, until: float) -> None:
+        """Nothing ends here by itself."""
+
+    def discard(self, partition: bytes, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
         self._change(key, partial(self._partitions.discard, key))
 
@@ -175,12 +180,7 @@ class PartitionedIndex:
         await asyncio.to_thread(self._thread.join)
 
     def _checked(self, vector: Vector) -> Vector:
-        copy = np.array(vector, np.float32)
-        if copy.ndim != 1 or self._dimensions not in {None, len(copy)}:
-            raise ValueError(f"a vector of shape {copy.shape}, not ({self._dimensions},)")
-        # Not a number is not within any bound.
-        if not abs(float(np.linalg.norm(copy)) - 1.0) < _LENGTH_TOLERANCE:
-            raise ValueError("a vector whose length is not 1")
+        copy = checked(vector, self._dimensions)
         self._dimensions = len(copy)
         return copy
 

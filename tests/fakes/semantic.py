@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import re
 import sys
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +87,8 @@ def vector_of(text: str) -> Vector:
 class FakeIndex:
     """Fulfils proxy.ports.VectorIndex: looks at everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self._vectors: dict[bytes, tuple[bytes, Vector]] = {}
 
     def __len__(self) -> int:
@@ -100,11 +102,14 @@ class FakeIndex:
         """The nearest of all."""
         return self._nearest(vector, limit, None)
 
-    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
+    def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
         """Take an entry in."""
         self._vectors[key] = (partition, vector)
 
-    def discard(self, key: bytes) -> None:
+    def prolong(self, partition: bytes, key: bytes, until: float) -> None:
+        """Nothing ends here by itself."""
+
+    def discard(self, partition: bytes, key: bytes) -> None:
         """Forget an entry."""
         self._vectors.pop(key, None)
 
