@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,17 @@ from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
 from proxy.app import App
+from proxy.clock import SystemClock
 from proxy.config import Config, load
 from proxy.ports import Clock
+from proxy.redis_link.link import RedisLink
+from proxy.tasks import Tasks
 from tests.fakes.clock import FakeClock
+from tests.fakes.lines import Lines
 from tests.fakes.llama import running_llama
 from tests.fakes.models import prepared_models
 from tests.fakes.process import ProxyProcess
+from tests.fakes.redis import RedisServer
 from tests.fakes.upstream import ScriptedUpstream
 
 StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager[App]]
@@ -59,6 +65,50 @@ def llama() -> Iterator[str]:
     """The URL of a real llama.cpp server."""
     with running_llama() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A real Redis that all tests share: use `redis_prefix`, and break another one."""
+    server = RedisServer()
+    # In a thread, which has no event loop yet.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            thread.submit(asyncio.run, server.start()).result()
+            yield server
+        finally:
+            thread.submit(asyncio.run, server.stop()).result()
+
+
+_PREFIXES = itertools.count()
+
+
+@pytest.fixture
+def redis_prefix() -> str:
+    """What begins the names of this test's keys, and of no other's."""
+    return f"reprise-test-{next(_PREFIXES)}"
+
+
+@pytest.fixture
+async def redis_link(redis_server: RedisServer, redis_prefix: str) -> AsyncIterator[RedisLink]:
+    """A connection to the shared server; a task of it that dies fails the test."""
+    died: list[str] = []
+    tasks = Tasks(lambda name, error: died.append(f"{name}: {error!r}"))
+    link = RedisLink(
+        redis_server.url,
+        max_connections=16,
+        deadline=1.0,
+        prefix=redis_prefix,
+        clock=SystemClock(),
+        tasks=tasks,
+        log=Lines(),
+    )
+    try:
+        yield link
+    finally:
+        await tasks.drain(0.0)
+        await link.close()
+    assert not died
 
 
 @pytest.fixture
