@@ -1,6 +1,7 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
+import hashlib
 import importlib
 import logging
 import platform
@@ -21,6 +22,7 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.change import Change, Put
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -28,14 +30,17 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
+from proxy.persistence import Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.journaled import JournaledStore
+from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock
 from proxy.reload import Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -90,16 +95,16 @@ class App:
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
-        # Without a configured secret the digests of credentials are unlike in every process.
-        self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
         self._acceptance = Acceptance()
-        self._store = MemoryStore(
+        self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
+            on_evicted=lambda key: self._forget(key, is_evicted=True),
         )
+        self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
         self._negatives = Negatives()
         self._level: SemanticLevel | None = None
@@ -110,8 +115,34 @@ class App:
             store=self._store,
             aliases=self._aliases,
             negatives=self._negatives,
+            clock=clock,
             on_opinion=self._heard,
+            on_rejected=self._note,
         )
+        self._ledger = Ledger(
+            store=self._memory,
+            aliases=self._aliases,
+            feedback=self._feedback,
+            on_purged=self._purged_elsewhere,
+            on_renewed=lambda renewed: None,
+            clock=clock,
+        )
+        self._persistence = Persistence(
+            static,
+            ledger=self._ledger,
+            max_entries=dynamic.memory_max_entries,
+            on_secret=self._use_secret,
+            clock=clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
+        self._secret = self._persistence.secret
+        shared = self._persistence.shared
+        self._replicas: Replicas | None = None
+        if shared is not None:
+            self._replicas = Replicas(
+                shared, admit=self._ledger.admit, patience=static.redis_collapse_wait
+            )
         self._recorder = Recorder(
             store=self._store,
             clock=clock,
@@ -132,7 +163,9 @@ class App:
             acceptance=self._acceptance,
             tasks=self._tasks,
             clock=clock,
+            replicas=self._replicas,
         )
+        self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -192,6 +225,8 @@ class App:
             ),
         )
         self._load_semantic(self.reloader.current)
+        stop = self._tasks.spawn(self._persistence.start(), "load-entries")
+        self._stop_watching.append(stop)
         self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
     async def stop(self) -> None:
@@ -213,6 +248,7 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
@@ -229,7 +265,7 @@ class App:
         """Swap in a configuration; requests under way end with the one they began with."""
         dynamic = config.dynamic
         self._recorder.max_bytes = dynamic.memory_max_entry_bytes
-        self._store.resize(
+        self._memory.resize(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
@@ -239,14 +275,14 @@ class App:
         self._handler.limits = _limits(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
+        self._judge_by(config)
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
     async def purge(self, selector: Selector, soft: bool) -> int:
         """Take out what a selector names, of answers on their way too; how many were stored."""
-        self._recorder.flush()
-        self._fetcher.purged(selector)
-        return await purge(self._store, selector, soft=soft)
+        self._purged_elsewhere(selector)
+        return await self._ledger.purge(selector, soft=soft)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -277,6 +313,7 @@ class App:
             feedback=self._feedback,
             upstream=self._upstream,
             clock=self._clock,
+            replicas=self._replicas,
         )
 
     def _load_semantic(self, config: Config) -> None:
@@ -288,6 +325,8 @@ class App:
             # Who stops meanwhile does not wait for it.
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
+        elif not is_wanted and self._level is None:
+            self._ledger.learn_by(None)
 
     async def _bring_semantic(self) -> None:
         try:
@@ -300,14 +339,19 @@ class App:
                 told = {"why": str(error), "remedy": remedy}
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
+            if self._level is None:
+                self._ledger.learn_by(None)
             self._is_loading = False
             self._has_loaded = True
 
     async def _make_semantic(self, module: ModuleType) -> None:
         static = self.reloader.current.static
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
+        self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
+        identities = await asyncio.to_thread(module.identities_of, static.encoders)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
+            identities=identities,
             gate=gate,
             scan_below=static.scan_below,
             store=self._store,
@@ -316,20 +360,43 @@ class App:
             clock=self._clock,
             tasks=self._tasks,
             log=self.log,
+            note=self._note,
         )
         self._level = level
+        self._judge_by(self.reloader.current)
+        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
         await level.loaded()
 
+    def _judge_by(self, config: Config) -> None:
+        """Say what decides by meaning from now on."""
+        if self._level is not None:
+            rules = [one.fingerprint for one in _semantic_rules(config)]
+            digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
+            self._ledger.judge = self._level.meaning.judge = digest.digest()
+
+    def _purged_elsewhere(self, selector: Selector) -> None:
+        self._recorder.flush()
+        self._fetcher.purged(selector)
+
+    def _use_secret(self, secret: bytes) -> None:
+        """Take over the secret that replicas have in common."""
+        self._secret = secret
+        self._handler.pipeline = self._pipeline(self.reloader.current)
+
+    def _note(self, change: Change) -> None:
+        self._ledger.note(change)
+
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
-    def _forget(self, key: bytes) -> None:
+    def _forget(self, key: bytes, *, is_evicted: bool = False) -> None:
         if self._level is not None:
-            self._level.meaning.forget(key)
+            self._level.meaning.forget(key, is_evicted=is_evicted)
 
     def _heard(self, opinion: Opinion) -> None:
         self.metrics.opinion(opinion.verdict)
@@ -399,13 +466,14 @@ class App:
             return "draining"
         if not self.url:
             return "starting"
-        return "loading" if self._is_loading and not self._has_loaded else "ok"
+        is_loading = self._is_loading and not self._has_loaded
+        return "loading" if is_loading or self._persistence.is_loading else "ok"
 
     def _figures(self) -> dict[str, float]:
         return {
-            "entries": len(self._store),
-            "store_bytes": self._store.size_bytes,
-            "evictions": self._store.evictions,
+            "entries": len(self._memory),
+            "store_bytes": self._memory.size_bytes,
+            "evictions": self._memory.evictions,
             "in_flight_requests": self._handler.in_flight,
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
@@ -413,6 +481,7 @@ class App:
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),
+            **self._persistence.figures(),
         }
 
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:

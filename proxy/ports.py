@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # a proxy that does not compare by meaning does without numpy
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 """Shape (dimensions,), of length 1."""
+Matrix: TypeAlias = "npt.NDArray[np.float32]"
+"""Shape (entries, dimensions); each row of length 1."""
 
 
 TakeIn: TypeAlias = Callable[[Sequence[Change]], Awaitable[None]]
@@ -81,11 +83,14 @@ class Shared(Protocol):
         None also where it is late, broken, or surely absent. Never raises.
         """
 
-    async def claim(self, key: bytes, patience: float) -> StoredResponse | None:
+    async def claim(
+        self, key: bytes, *, patience: float, newer_than: float
+    ) -> StoredResponse | None:
         """Ask whether another replica has, or makes, the answer that is missing here.
 
-        Where one makes it just now, wait for it, `patience` seconds at most, and give what it has
-        stored. None: call the upstream; until `release` the others wait for that. Never raises.
+        What was created at `newer_than` (wall time in seconds) or before does not count. Where one
+        makes it just now, wait for it, `patience` seconds at most, and give what it has stored.
+        None: call the upstream; until `release` the others wait for that. Never raises.
         """
 
     def release(self, key: bytes) -> None:
@@ -177,7 +182,10 @@ class Encoder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Name and digest of model and tokenizer: vectors of unlike identities do not compare."""
+        """Name and digest of model and tokenizer: vectors of unlike identities do not compare.
+
+        Empty as long as it is not known.
+        """
 
     async def embed(self, text: str, *, deadline: float) -> Vector:
         """The vector of a whole text, at most `deadline` seconds from now.
@@ -216,6 +224,17 @@ class VectorIndex(Protocol):
 
         `until` is the wall time in seconds after which nobody wants it any more.
         """
+
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: "Matrix", *, until: float = inf
+    ) -> None:
+        """Take in those that are not here, and wait until they can be found.
+
+        One that is shared does so soon.
+        """
+
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries of a partition, as far as they are here."""
 
     def prolong(self, partition: bytes, key: bytes, until: float) -> None:
         """Say anew until when an entry is wanted. Never blocks; unknown keys are fine."""

@@ -120,6 +120,7 @@ class Rehearsal:
                 store=self._store,
                 aliases=aliases,
                 negatives=negatives,
+                clock=clock,
                 on_opinion=lambda opinion: None,
             ),
             upstream=upstream,

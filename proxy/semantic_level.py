@@ -4,19 +4,25 @@ Imported only where questions are compared by meaning, since it brings numpy and
 """
 
 import asyncio
+import hashlib
 import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
+from proxy import __version__
 from proxy.config_model import EncoderModel
+from proxy.core.cache.change import Change
 from proxy.core.meaning.gate import Gate
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.script import Script
 from proxy.core.meaning.verifier import VerifierError as VerifierError
 from proxy.core.meaning.verifier import read, shipped
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Space
-from proxy.ports import Clock, Store
+from proxy.pipeline.meaning import Meaning, Recall, Space
+from proxy.ports import Clock, Store, VectorIndex
+from proxy.semantic import manifest
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.encoders import Encoders, Served
 from proxy.semantic.index import PartitionedIndex
@@ -25,6 +31,16 @@ from proxy.semantic.models import default_directory, find_or_prepare
 from proxy.semantic.workers import EncoderWorker
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Log
+
+
+class SharedIndex(VectorIndex, Protocol):
+    """An index beyond this process."""
+
+    def figures(self) -> dict[str, float]:
+        """What /metrics shows of it."""
+
+    async def close(self) -> None:
+        """End it, within a second or two."""
 
 
 class SemanticLevel:
@@ -42,14 +58,25 @@ class SemanticLevel:
         clock: Clock,
         tasks: Tasks,
         log: Log,
+        identities: Sequence[str] = (),
+        note: Callable[[Change], None] | None = None,
+        recall: Recall | None = None,
+        share: Callable[[EncoderWorker], SharedIndex] | None = None,
     ) -> None:
-        """Must be made on the event loop. `gate` is of `make_gate`."""
+        """Must be made on the event loop.
+
+        `share` makes the index of an encoder where that is not in this process. `gate` is of
+        `make_gate`, `note` and `recall` are as Meaning takes them, and `identities` are those of the
+        encoders as `identities_of` tells them; without, what others have learnt is embedded anew.
+        """
         served = [
             Served(
-                EncoderWorker(Path(encoder.model).name, partial(load, encoder), log=log),
+                EncoderWorker(
+                    Path(encoder.model).name, partial(load, encoder), log=log, identity=identity
+                ),
                 frozenset(map(Script, encoder.scripts)),
             )
-            for encoder in encoders
+            for encoder, identity in zip(encoders, identities or [""] * len(encoders), strict=True)
         ]
         self._encoders = Encoders(served)
         self._eager = [
@@ -57,7 +84,10 @@ class SemanticLevel:
             for one, encoder in zip(served, encoders, strict=True)
             if encoder.load == "eager"
         ]
-        self._indexes = [PartitionedIndex(scan_below=scan_below, log=log) for _ in served]
+        self._shared = [share(one.worker) for one in served] if share is not None else []
+        self._indexes: Sequence[PartitionedIndex | SharedIndex] = self._shared or [
+            PartitionedIndex(scan_below=scan_below, log=log) for _ in served
+        ]
         self._spaces = {
             one.worker: Space(one.worker.name, one.worker, index)
             for one, index in zip(served, self._indexes, strict=True)
@@ -70,6 +100,8 @@ class SemanticLevel:
             negatives=negatives,
             clock=clock,
             tasks=tasks,
+            note=note,
+            recall=recall,
         )
 
     async def loaded(self) -> None:
@@ -89,6 +121,7 @@ class SemanticLevel:
             "semantic_entries": len(self.meaning),
             "encoders_ready": sum(worker.state is None for worker in self._spaces),
             "encoders": len(self._spaces),
+            **_sums([index.figures() for index in self._shared]),
         }
 
     async def close(self) -> None:
@@ -96,6 +129,11 @@ class SemanticLevel:
         await self._encoders.close()
         for index in self._indexes:
             await index.close()
+
+
+def _sums(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = figures[0] if figures else ()
+    return {name: sum(one[name] for one in figures) for name in names}
 
 
 def load(encoder: EncoderModel) -> OnnxEncoder:
@@ -106,9 +144,29 @@ def load(encoder: EncoderModel) -> OnnxEncoder:
     return OnnxEncoder(directory, threads=encoder.threads)
 
 
+def identities_of(encoders: Sequence[EncoderModel]) -> list[str]:
+    """The identities of encoders, without loading them; empty where one is not prepared. Blocks."""
+    # An absolute name stands for itself.
+    directories = [default_directory(os.environ) / encoder.model for encoder in encoders]
+    return [_identity(directory) for directory in directories]
+
+
+def _identity(directory: Path) -> str:
+    try:
+        return manifest.read(directory).identity
+    except ModelError:
+        return ""  # loading it tells why
+
+
 def make_gate(verifier: str) -> Gate:
     """The gate with the verifier of a file, or the shipped one where none is named.
 
     Blocks. Raises VerifierError or OSError.
     """
     return Gate(read(Path(verifier).read_bytes(), verifier) if verifier else shipped())
+
+
+def gate_digest(verifier: str) -> bytes:
+    """Tells gates of unlike versions or verifiers apart. Blocks. Raises OSError."""
+    content = Path(verifier).read_bytes() if verifier else b""
+    return hashlib.sha256(__version__.encode() + content).digest()

@@ -10,14 +10,16 @@ import contextlib
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from math import inf
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
+import numpy as np
+
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.ports import Neighbour, Vector
+from proxy.ports import Matrix, Neighbour, Vector
 from proxy.semantic.index_file import (
     StoredCell,
     encode_head,
@@ -107,9 +109,9 @@ class PartitionedIndex:
         It stays until it is discarded, whatever `until` says. Raises ValueError for a vector that
         is not of the size of the first and of length 1.
         """
-        checked = self._checked(vector)
+        own = self._checked(vector)
         if self._jobs.qsize() < self._max_waiting:
-            self._change(key, partial(self._partitions.add, partition, key, checked))
+            self._change(key, partial(self._partitions.add, partition, key, own))
         else:
             self.discard(partition, key)
 
@@ -120,18 +122,33 @@ class PartitionedIndex:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
         self._change(key, partial(self._partitions.discard, key))
 
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float = inf
+    ) -> None:
+        """Take in those that are not here, and wait until they can be found.
+
+        Raises ValueError as `add` does, and NotCompared where the index is closed.
+        """
+        rows = np.stack([self._checked(vector) for vector in vectors])
+        work = partial(self._partitions.add_missing, partition, list(keys), rows)
+        await self._ask(work)
+
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries, as far as they are here. Raises NotCompared."""
+        return await self._ask(partial(self._partitions.vectors, keys))
+
     async def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of one partition, nearest first; sees every `add` before it.
 
         Raises ValueError as `add` does, and NotCompared where the index is closed.
         """
-        checked = self._checked(vector)
-        return await self._search(partial(self._partitions.search, partition, checked, limit))
+        asked = self._checked(vector)
+        return await self._search(partial(self._partitions.search, partition, asked, limit))
 
     async def search_all(self, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of all partitions. Slow: it searches every one."""
-        checked = self._checked(vector)
-        return await self._search(partial(self._partitions.search_all, checked, limit))
+        asked = self._checked(vector)
+        return await self._search(partial(self._partitions.search_all, asked, limit))
 
     async def counts(self) -> dict[bytes, int]:
         """How many entries each partition has. Raises NotCompared."""

@@ -24,10 +24,13 @@ async def ask(
 
     Raises LinkDown, also where one of them was answered with an error, and NoVectorSets.
     """
+    sent = list(commands)
+    if not sent:
+        return []
 
     async def work(client: Client) -> list[Any]:
         pipe = client.pipeline(transaction=False)
-        for command in commands:
+        for command in sent:
             pipe.execute_command(*command)
         replies = await pipe.execute(raise_on_error=False)
         for reply in replies:

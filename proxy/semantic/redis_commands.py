@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import orjson
 
+from proxy.core.meaning.vectors import to_bytes
 from proxy.ports import Vector
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
@@ -30,6 +32,8 @@ class Add(NamedTuple):
     vector: bytes
     """Float32, little endian."""
     until: float
+    is_offer: bool = False
+    """What is there already stays as it is: it would take its place at the price of a new one."""
 
 
 class Prolong(NamedTuple):
@@ -101,11 +105,19 @@ def write_commands(names: Names, writes: Sequence[Write]) -> Iterator[Command]:
         yield ("ZADD", names.partitions, "GT", end, partition)
 
 
+def vector_of(reply: Any, dimensions: int) -> "Vector | None":
+    """The vector that `VEMB ... RAW` gave: kind, bytes, and the length it had."""
+    data = reply[1] if isinstance(reply, list | tuple) and len(reply) > 1 else None
+    if not isinstance(data, bytes) or len(data) != 4 * dimensions:
+        return None
+    return np.frombuffer(data, "<f4").astype(np.float32)
+
+
 def search_command(name: str, vector: Vector, limit: int, *, is_large: bool) -> Command:
     """Look for the nearest elements: all of a set are compared, or a graph is searched."""
     how = ("EF", max(_EFFORT, limit)) if is_large else ("TRUTH",)
     told = ("WITHSCORES", "WITHATTRIBS", "COUNT", limit, *how)
-    return ("VSIM", name, "FP32", vector.astype("<f4").tobytes(), *told)
+    return ("VSIM", name, "FP32", to_bytes(vector), *told)
 
 
 def elements(reply: Any) -> list[Element]:

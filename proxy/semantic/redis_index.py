@@ -12,7 +12,8 @@ from math import inf
 from typing import Any
 
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.ports import Clock, Neighbour, Vector
+from proxy.core.meaning.vectors import to_bytes
+from proxy.ports import Clock, Matrix, Neighbour, Vector
 from proxy.redis_link.errors import LinkDown, Reason
 from proxy.redis_link.link import RedisLink
 from proxy.semantic.redis_batch import NoVectorSets, ask
@@ -23,8 +24,10 @@ from proxy.semantic.redis_commands import (
     Element,
     Names,
     Prolong,
+    Write,
     elements,
     search_command,
+    vector_of,
     write_commands,
 )
 from proxy.semantic.redis_queue import Waiting
@@ -109,8 +112,29 @@ class RedisIndex:
 
         Raises ValueError for a vector that is not of the size of the first and of length 1.
         """
-        own = self._checked(vector).astype("<f4").tobytes()
+        own = to_bytes(self._checked(vector))
         self._change(Add(partition, key, own, until))
+
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float = inf
+    ) -> None:
+        """Add those that are not there, soon. Raises ValueError as `add` does."""
+        for key, vector in zip(keys, vectors, strict=True):
+            own = to_bytes(self._checked(vector))
+            self._change(Add(partition, key, own, until, is_offer=True))
+
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries of a partition, as far as they can be had now."""
+        names, dimensions = self._names, self._dimensions
+        if names is None or dimensions is None:
+            return {}
+        name = names.vectors(partition)
+        try:
+            replies = await self._ask([("VEMB", name, key.hex(), "RAW") for key in keys])
+        except NotCompared:
+            return {}
+        found = ((key, vector_of(one, dimensions)) for key, one in zip(keys, replies, strict=True))
+        return {key: vector for key, vector in found if vector is not None}
 
     def prolong(self, partition: bytes, key: bytes, until: float) -> None:
         """Let an entry be found until another moment. Never blocks; unknown keys are fine."""
@@ -225,7 +249,7 @@ class RedisIndex:
             self._names = Names(self._prefix, identity, self._dimensions)
         return self._names
 
-    def _change(self, write: Add | Prolong | Discard) -> None:
+    def _change(self, write: Write) -> None:
         for changed in self._searches:
             changed.add(write.key)
         if not self._is_closed and not self._is_unsupported:
@@ -320,8 +344,9 @@ class RedisIndex:
             return False
         writes = self._waiting.take(_BATCH)
         try:
+            wanted = await self._without_what_is_there(names, writes)
             await ask(
-                *(self._link, write_commands(names, writes)),
+                *(self._link, write_commands(names, wanted)),
                 deadline=_PATIENT_SECONDS,
                 important=True,
                 writes=True,
@@ -342,6 +367,21 @@ class RedisIndex:
             changed.update(write.key for write in writes if isinstance(write, Discard))
         self._waiting.done()
         return True
+
+    async def _without_what_is_there(
+        self, names: Names, writes: Sequence[Write]
+    ) -> Sequence[Write]:
+        offers = [write for write in writes if isinstance(write, Add) and write.is_offer]
+        if not offers:
+            return writes
+        commands = [("VISMEMBER", names.vectors(one.partition), one.key.hex()) for one in offers]
+        replies = await ask(self._link, commands, deadline=_PATIENT_SECONDS, important=True)
+        there = {one.key for one, is_there in zip(offers, replies, strict=True) if is_there}
+        return [
+            one
+            for one in writes
+            if not (isinstance(one, Add) and one.is_offer and one.key in there)
+        ]
 
     async def _keep_sweeping(self, beat: Beat) -> None:
         while True:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from proxy.semantic.redis_commands import Discard, Prolong, Write
+from proxy.semantic.redis_commands import Add, Discard, Prolong, Write
 
 
 class Waiting:
@@ -23,6 +23,8 @@ class Waiting:
     def put(self, write: Write) -> None:
         """Take a change in."""
         earlier = self._writes.get(write.key)
+        if isinstance(write, Add) and write.is_offer and isinstance(earlier, Add):
+            return
         if isinstance(write, Prolong) and earlier is not None:
             if isinstance(earlier, Discard):
                 return

@@ -105,8 +105,6 @@ class Sweep:
         return again, len(expired)
 
     async def _ask(self, commands: Sequence[Command], *, writes: bool = False) -> list[Any]:
-        if not commands:
-            return []
         return await ask(
             self._link, commands, deadline=_DEADLINE_SECONDS, important=True, writes=writes
         )

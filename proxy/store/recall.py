@@ -1,7 +1,7 @@
 """Brings in entries that an index beyond this process has found, and this process does not know."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from proxy.core.cache.change import Change, Learnt, Put
@@ -40,19 +40,13 @@ class Recall:
         *,
         clock: Clock,
         deadline: float,
-        is_wanted: Callable[[Learnt], bool] = lambda learnt: True,
     ) -> None:
-        """`take_in` gets pairs of Put and Learnt; it is not to add the vectors, which are found.
-
-        `deadline` is in seconds. What `is_wanted` denies, such as the vectors of another encoder,
-        is as good as gone.
-        """
+        """`take_in` gets pairs of Put and Learnt; `deadline` is in seconds."""
         self._link = link
         self._names = names
         self._take_in = take_in
         self._clock = clock
         self._deadline = deadline
-        self._is_wanted = is_wanted
         self._missing: OrderedDict[bytes, float] = OrderedDict()
         """When what is not there was missed first, in seconds that never run backwards."""
         self.unreadable = 0
@@ -102,8 +96,7 @@ class Recall:
         if put.stored.key != key or learnt.key != key:
             self.unreadable += 1
             return ()
-        is_current = learnt.until > self._clock.now()
-        return (put, learnt) if is_current and self._is_wanted(learnt) else ()
+        return (put, learnt) if learnt.until > self._clock.now() else ()
 
     def _read(self, data: bytes | None) -> Change | None:
         value = self._names.value(data) if data else b""

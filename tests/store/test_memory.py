@@ -233,7 +233,7 @@ class Bounded(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bounds = {"max_bytes": self.MAX_BYTES, "max_entries": 5, "max_entry_bytes": 1000}
+        self.bounds: dict[str, Any] = {"max_bytes": self.MAX_BYTES, "max_entries": 5, "max_entry_bytes": 1000}
         self.gone: list[bytes] = []
         self.known: set[bytes] = set()
         self.store = MemoryStore(**self.bounds, on_gone=self.gone.append)
@@ -271,7 +271,7 @@ class Bounded(RuleBasedStateMachine):
 
     @rule(max_bytes=st.integers(0, MAX_BYTES), max_entries=st.integers(0, 5), size=sizes)
     def resize(self, max_bytes: int, max_entries: int, size: int) -> None:
-        self.bounds = {"max_bytes": max_bytes, "max_entries": max_entries, "max_entry_bytes": size}
+        self.bounds: dict[str, Any] = {"max_bytes": max_bytes, "max_entries": max_entries, "max_entry_bytes": size}
         self.store.resize(**self.bounds)
         self.used = OrderedDict((stored.key, stored) for stored in self.store.scan())
 
