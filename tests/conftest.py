@@ -32,6 +32,8 @@ StartProxy: TypeAlias = Callable[..., AbstractAsyncContextManager[App]]
 """`async with proxy("ttl: ...", upstream=URL) as app`; the arguments have defaults."""
 Serve: TypeAlias = Callable[..., ProxyProcess]
 """`async with serve("--upstream", URL) as process`; both listeners take free ports."""
+RedisLinks: TypeAlias = Callable[..., AbstractAsyncContextManager[RedisLink]]
+"""`async with redis_links(URL) as link`; the arguments have defaults."""
 
 settings.register_profile("shared machine", deadline=None)  # the time of one example says nothing
 settings.load_profile("shared machine")
@@ -90,25 +92,52 @@ def redis_prefix() -> str:
 
 
 @pytest.fixture
-async def redis_link(redis_server: RedisServer, redis_prefix: str) -> AsyncIterator[RedisLink]:
-    """A connection to the shared server; a task of it that dies fails the test."""
-    died: list[str] = []
-    tasks = Tasks(lambda name, error: died.append(f"{name}: {error!r}"))
-    link = RedisLink(
-        redis_server.url,
-        max_connections=16,
-        deadline=1.0,
-        prefix=redis_prefix,
-        clock=SystemClock(),
-        tasks=tasks,
-        log=Lines(),
-    )
-    try:
+def redis_log() -> Lines:
+    """What the connections of `redis_links` log."""
+    return Lines()
+
+
+@pytest.fixture
+def redis_links(redis_log: Lines) -> RedisLinks:
+    """Connect to a Redis of the test's own; a task that dies fails the test."""
+
+    @contextlib.asynccontextmanager
+    async def make(
+        url: str,
+        *,
+        clock: Clock | None = None,
+        deadline: float = 0.5,
+        max_connections: int = 4,
+        prefix: str = "reprise",
+    ) -> AsyncIterator[RedisLink]:
+        died: list[str] = []
+        tasks = Tasks(lambda name, error: died.append(f"{name}: {error!r}"))
+        link = RedisLink(
+            url,
+            max_connections=max_connections,
+            deadline=deadline,
+            prefix=prefix,
+            clock=clock or SystemClock(),
+            tasks=tasks,
+            log=redis_log,
+        )
+        try:
+            yield link
+        finally:
+            await tasks.drain(1.0)
+            await link.close()
+        assert not died
+
+    return make
+
+
+@pytest.fixture
+async def redis_link(
+    redis_server: RedisServer, redis_links: RedisLinks, redis_prefix: str
+) -> AsyncIterator[RedisLink]:
+    """A connection to the server that all tests share."""
+    async with redis_links(redis_server.url, prefix=redis_prefix) as link:
         yield link
-    finally:
-        await tasks.drain(0.0)
-        await link.close()
-    assert not died
 
 
 @pytest.fixture

@@ -1,61 +1,64 @@
-"""Lua scripts, many calls in one round trip, sent by their digest where Redis knows them."""
+"""Lua scripts, and many commands in one round trip; sent by digest where Redis knows a script."""
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from redis.exceptions import NoScriptError
 
 from proxy.redis_link.urls import Client
 
+Command: TypeAlias = tuple[Any, ...]
+"""The words of a command."""
 
-class Call(NamedTuple):
-    """One run of a script. In a cluster its keys must be of one slot."""
-
-    keys: Sequence[bytes | str]
-    arguments: Sequence[bytes | str | int]
+_SOURCES: dict[str, str] = {}
+"""All scripts of this process, by their digests."""
 
 
 class Script:
-    """One script."""
+    """One script. In a cluster the keys of a run must be of one slot."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
         # Redis names its scripts so; nothing is kept secret or sealed by it.
         self._digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+        _SOURCES[self._digest] = source
 
-    async def run(self, client: Client, call: Call) -> Any:
-        """Run it once. Raises the library's errors."""
-        try:
-            return await client.execute_command("EVALSHA", self._digest, *_flat(call))
-        except NoScriptError:
-            return await client.execute_command("EVAL", self._source, *_flat(call))
-
-    async def run_all(self, client: Client, calls: Sequence[Call]) -> list[Any]:
-        """Run it for each, in one round trip to each server, and give the answers in order.
-
-        Raises the first error that one was answered with; the others have run all the same.
-        """
-        answers = await self._send(client, "EVALSHA", self._digest, calls)
-        unknown = [at for at, one in enumerate(answers) if isinstance(one, NoScriptError)]
-        if unknown:
-            again = [calls[at] for at in unknown]
-            found = await self._send(client, "EVAL", self._source, again)
-            for at, answer in zip(unknown, found, strict=True):
-                answers[at] = answer
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
-
-    async def _send(
-        self, client: Client, command: str, script: str, calls: Sequence[Call]
-    ) -> list[Any]:
-        pipe = client.pipeline(transaction=False)
-        for call in calls:
-            pipe.execute_command(command, script, *_flat(call))
-        return await pipe.execute(raise_on_error=False)
+    def command(
+        self, keys: Sequence[bytes | str], arguments: Sequence[bytes | str | int]
+    ) -> Command:
+        """A run of it, for `send` or `send_all`."""
+        return ("EVALSHA", self._digest, len(keys), *keys, *arguments)
 
 
-def _flat(call: Call) -> list[bytes | str | int]:
-    return [len(call.keys), *call.keys, *call.arguments]
+async def send(client: Client, command: Command) -> Any:
+    """The answer to one command. Raises the library's errors."""
+    try:
+        return await client.execute_command(*command)
+    except NoScriptError:
+        return await client.execute_command(*_with_source(command))
+
+
+async def send_all(client: Client, commands: Sequence[Command]) -> list[Any]:
+    """The answers to some commands, in order, in one round trip to each server concerned.
+
+    Where one was answered with an error, that stands in its place; the others have run all the
+    same. Raises the library's errors where there was no answer.
+    """
+    answers = await _pipe(client, commands)
+    unknown = [at for at, one in enumerate(answers) if isinstance(one, NoScriptError)]
+    if unknown:
+        again = await _pipe(client, [_with_source(commands[at]) for at in unknown])
+        for at, answer in zip(unknown, again, strict=True):
+            answers[at] = answer
+    return answers
+
+
+async def _pipe(client: Client, commands: Sequence[Command]) -> list[Any]:
+    pipe = client.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    return await pipe.execute(raise_on_error=False)
+
+
+def _with_source(command: Command) -> Command:
+    return ("EVAL", _SOURCES[command[1]], *command[2:])

@@ -3,17 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TypeAlias
 
 import pytest
 
-from proxy.clock import SystemClock
-from proxy.ports import Clock
 from proxy.redis_link.errors import LinkDown, Reason
 from proxy.redis_link.link import COUNTERS, RedisLink
 from proxy.redis_link.urls import Client
-from proxy.tasks import Tasks
+from tests.conftest import RedisLinks
 from tests.fakes.clock import FakeClock
 from tests.fakes.lines import Lines
 from tests.fakes.raw_redis import RawRedis
@@ -26,41 +22,8 @@ from tests.fakes.redis import (
     until,
 )
 
-Links: TypeAlias = Callable[..., AbstractAsyncContextManager[RedisLink]]
 SOON = 2.0
 """Seconds that a call may take where time is not what is tested."""
-
-
-@pytest.fixture
-def lines() -> Lines:
-    return Lines()
-
-
-@pytest.fixture
-def links(lines: Lines) -> Links:
-    @contextlib.asynccontextmanager
-    async def make(
-        url: str, *, clock: Clock | None = None, deadline: float = 0.5, max_connections: int = 4
-    ) -> AsyncIterator[RedisLink]:
-        died: list[str] = []
-        tasks = Tasks(lambda name, error: died.append(f"{name}: {error!r}"))
-        link = RedisLink(
-            url,
-            max_connections=max_connections,
-            deadline=deadline,
-            prefix="reprise",
-            clock=clock or SystemClock(),
-            tasks=tasks,
-            log=lines,
-        )
-        try:
-            yield link
-        finally:
-            await tasks.drain(1.0)
-            await link.close()
-        assert not died
-
-    return make
 
 
 async def ask(link: RedisLink, *words: str, deadline: float = SOON, **how: bool) -> object:
@@ -113,30 +76,30 @@ async def test_it_asks_and_gives_the_answer(redis_link: RedisLink, redis_prefix:
 
 @pytest.mark.parametrize("protocol", [2, 3])
 async def test_both_protocols_are_spoken(
-    links: Links, redis_server: RedisServer, protocol: int
+    redis_links: RedisLinks, redis_server: RedisServer, protocol: int
 ) -> None:
-    async with links(f"{redis_server.url}?protocol={protocol}") as link:
+    async with redis_links(f"{redis_server.url}?protocol={protocol}") as link:
         assert await ask(link, "GET", "reprise:nothing") is None
 
 
-async def test_over_tls(links: Links, redis_server: RedisServer) -> None:
+async def test_over_tls(redis_links: RedisLinks, redis_server: RedisServer) -> None:
     async with tls_front(redis_server) as (port, authority):
         url = f"rediss://localhost:{port}/0"
-        async with links(f"{url}?ssl_ca_certs={authority}") as link:
+        async with redis_links(f"{url}?ssl_ca_certs={authority}") as link:
             assert await ask(link, "GET", "reprise:nothing") is None
-        async with links(url) as link:  # not trusted
+        async with redis_links(url) as link:  # not trusted
             assert await why(link, "GET", "reprise:nothing") is Reason.REFUSED
 
 
-async def test_over_a_unix_socket(links: Links) -> None:
+async def test_over_a_unix_socket(redis_links: RedisLinks) -> None:
     async with running_redis() as server:
         await server.restart("--unixsocket", str(server.directory / "s"))
-        async with links(f"unix://{server.directory}/s") as link:
+        async with redis_links(f"unix://{server.directory}/s") as link:
             assert await ask(link, "SET", "reprise:a", "1") is True
 
 
-async def test_a_cluster_answers_for_every_key(links: Links) -> None:
-    async with running_cluster() as cluster, links(cluster.url) as link:
+async def test_a_cluster_answers_for_every_key(redis_links: RedisLinks) -> None:
+    async with running_cluster() as cluster, redis_links(cluster.url) as link:
         for number in range(30):
             await ask(link, "SET", f"reprise:{number}", str(number))
         assert [await ask(link, "GET", f"reprise:{number}") for number in range(30)] == [
@@ -144,10 +107,10 @@ async def test_a_cluster_answers_for_every_key(links: Links) -> None:
         ]
 
 
-async def test_a_new_master_is_found_by_its_sentinel(links: Links) -> None:
+async def test_a_new_master_is_found_by_its_sentinel(redis_links: RedisLinks) -> None:
     async with (
         running_sentinel() as (sentinel, master, replica),
-        links(sentinel.url) as link,
+        redis_links(sentinel.url) as link,
     ):
         await ask(link, "SET", "reprise:a", "1", writes=True)
         await master.kill()
@@ -164,7 +127,7 @@ async def test_a_new_master_is_found_by_its_sentinel(links: Links) -> None:
         assert await replica.command("GET", "reprise:a") == b"2"
 
 
-async def test_a_late_answer_goes_to_nobody(links: Links) -> None:
+async def test_a_late_answer_goes_to_nobody(redis_links: RedisLinks) -> None:
     release = asyncio.Event()
 
     async def late(words: list[bytes]) -> bytes:
@@ -172,7 +135,7 @@ async def test_a_late_answer_goes_to_nobody(links: Links) -> None:
             await release.wait()
         return b"$%d\r\n%s\r\n" % (len(words[1]), words[1])
 
-    async with RawRedis(late) as server, links(server.url, max_connections=1) as link:
+    async with RawRedis(late) as server, redis_links(server.url, max_connections=1) as link:
         assert await ask(link, "GET", "first") == b"first"
         assert await why(link, "GET", "slow", deadline=0.02) is Reason.TIMEOUT
         release.set()
@@ -181,7 +144,7 @@ async def test_a_late_answer_goes_to_nobody(links: Links) -> None:
         assert server.connections == 2
 
 
-async def test_the_answer_of_a_cancelled_call_goes_to_nobody(links: Links) -> None:
+async def test_the_answer_of_a_cancelled_call_goes_to_nobody(redis_links: RedisLinks) -> None:
     asked, release = asyncio.Event(), asyncio.Event()
 
     async def late(words: list[bytes]) -> bytes:
@@ -190,7 +153,7 @@ async def test_the_answer_of_a_cancelled_call_goes_to_nobody(links: Links) -> No
             await release.wait()
         return b"$%d\r\n%s\r\n" % (len(words[1]), words[1])
 
-    async with RawRedis(late) as server, links(server.url, max_connections=1) as link:
+    async with RawRedis(late) as server, redis_links(server.url, max_connections=1) as link:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(ask(link, "GET", "slow"))
             await asked.wait()
@@ -199,7 +162,7 @@ async def test_the_answer_of_a_cancelled_call_goes_to_nobody(links: Links) -> No
         assert await ask(link, "GET", "next") == b"next"
 
 
-async def test_a_late_answer_to_a_pipeline_goes_to_nobody(links: Links) -> None:
+async def test_a_late_answer_to_a_pipeline_goes_to_nobody(redis_links: RedisLinks) -> None:
     release = asyncio.Event()
 
     async def late(words: list[bytes]) -> bytes:
@@ -213,30 +176,30 @@ async def test_a_late_answer_to_a_pipeline_goes_to_nobody(links: Links) -> None:
         pipe.execute_command("GET", "second")
         return await pipe.execute()
 
-    async with RawRedis(late) as server, links(server.url, max_connections=1) as link:
+    async with RawRedis(late) as server, redis_links(server.url, max_connections=1) as link:
         with pytest.raises(LinkDown):
             await link.call(two, deadline=0.05)
         release.set()
         assert await ask(link, "GET", "next") == b"next"
 
 
-async def test_a_connection_cut_in_the_midst_of_an_answer(links: Links) -> None:
+async def test_a_connection_cut_in_the_midst_of_an_answer(redis_links: RedisLinks) -> None:
     cuts = [True]
 
     async def half(words: list[bytes]) -> bytes | None:
         return None if cuts else b"$1\r\nx\r\n"
 
-    async with RawRedis(half) as server, links(server.url) as link:
+    async with RawRedis(half) as server, redis_links(server.url) as link:
         assert await why(link, "GET", "a") is Reason.CLOSED
         cuts.clear()
         assert await ask(link, "GET", "a") == b"x"
 
 
-async def test_what_is_not_redis_is_told_as_such(links: Links) -> None:
+async def test_what_is_not_redis_is_told_as_such(redis_links: RedisLinks) -> None:
     async def web(words: list[bytes]) -> bytes:
         return b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
-    async with RawRedis(web) as server, links(server.url) as link:
+    async with RawRedis(web) as server, redis_links(server.url) as link:
         assert await why(link, "GET", "a") is Reason.PROTOCOL
 
 
@@ -260,55 +223,55 @@ async def test_what_is_not_redis_is_told_as_such(links: Links) -> None:
     ],
 )
 async def test_what_it_answers_is_told_by_its_reason(
-    links: Links, answer: str, reason: Reason
+    redis_links: RedisLinks, answer: str, reason: Reason
 ) -> None:
     async def refuse(words: list[bytes]) -> bytes:
         return f"-{answer}\r\n".encode()
 
-    async with RawRedis(refuse) as server, links(server.url) as link:
+    async with RawRedis(refuse) as server, redis_links(server.url) as link:
         assert await why(link, "GET", "a") is reason
         assert link.figures()[f"redis_failures_{reason}"] == 1
 
 
-async def test_nobody_there_is_refused(links: Links) -> None:
+async def test_nobody_there_is_refused(redis_links: RedisLinks) -> None:
     async with running_redis() as server:
         await server.kill()
-        async with links(server.url) as link:
+        async with redis_links(server.url) as link:
             assert await why(link, "GET", "a") is Reason.REFUSED
 
 
-async def test_a_wrong_password(links: Links) -> None:
+async def test_a_wrong_password(redis_links: RedisLinks) -> None:
     async with running_redis("--requirepass", "right", password="right") as server:
         wrong = server.url.replace("//", "//:wrong@")
-        async with links(wrong) as link:
+        async with redis_links(wrong) as link:
             assert await why(link, "GET", "reprise:a") is Reason.AUTH
-        async with links(server.url) as link:
+        async with redis_links(server.url) as link:
             assert await why(link, "GET", "reprise:a") is Reason.AUTH
-        async with links(wrong.replace("wrong", "right")) as link:
+        async with redis_links(wrong.replace("wrong", "right")) as link:
             assert await ask(link, "GET", "reprise:a") is None
 
 
-async def test_a_user_who_may_use_our_keys_only(links: Links) -> None:
-    async with running_limited() as (_, url), links(url) as link:
+async def test_a_user_who_may_use_our_keys_only(redis_links: RedisLinks) -> None:
+    async with running_limited() as (_, url), redis_links(url) as link:
         await link.start()
         assert await ask(link, "SET", "reprise:a", "1") is True
         assert await why(link, "GET", "other:a") is Reason.DENIED
 
 
-async def test_a_server_full_of_clients(links: Links) -> None:
+async def test_a_server_full_of_clients(redis_links: RedisLinks) -> None:
     async with (
         running_redis("--maxclients", "1") as server,
         server.client() as first,
-        links(server.url) as link,
+        redis_links(server.url) as link,
     ):
         await first.ping()
         assert await why(link, "GET", "reprise:a") is Reason.MAXCLIENTS
 
 
 async def test_a_frozen_server_costs_the_deadline_and_is_then_spared(
-    links: Links, lines: Lines
+    redis_links: RedisLinks, redis_log: Lines
 ) -> None:
-    async with running_redis() as server, links(server.url) as link:
+    async with running_redis() as server, redis_links(server.url) as link:
         await link.start()
         server.pause()
         assert [await why(link, "GET", "reprise:a", deadline=0.02) for _ in range(4)] == [
@@ -317,12 +280,14 @@ async def test_a_frozen_server_costs_the_deadline_and_is_then_spared(
         ]
         server.resume()
         await until(works(link))
-        assert lines.told("state") == ["slow", "up"]
+        assert redis_log.told("state") == ["slow", "up"]
         assert link.figures()["redis_open"] == 0
 
 
-async def test_a_server_that_was_killed_is_found_again(links: Links, lines: Lines) -> None:
-    async with running_redis() as server, links(server.url) as link:
+async def test_a_server_that_was_killed_is_found_again(
+    redis_links: RedisLinks, redis_log: Lines
+) -> None:
+    async with running_redis() as server, redis_links(server.url) as link:
         await ask(link, "SET", "reprise:a", "1")
         await server.kill()
         for _ in range(5):
@@ -330,19 +295,21 @@ async def test_a_server_that_was_killed_is_found_again(links: Links, lines: Line
         assert link.is_open
         await server.start()
         await until(works(link))
-        assert lines.told("state") == ["down", "up"]
+        assert redis_log.told("state") == ["down", "up"]
 
 
-async def test_a_restarted_server_costs_no_failure(links: Links) -> None:
-    async with running_redis() as server, links(server.url) as link:
+async def test_a_restarted_server_costs_no_failure(redis_links: RedisLinks) -> None:
+    async with running_redis() as server, redis_links(server.url) as link:
         await ask(link, "SET", "reprise:a", "1")
         await server.restart()
         assert await ask(link, "GET", "reprise:a") is None
 
 
-async def test_attempts_while_open_keep_to_the_rate(links: Links, lines: Lines) -> None:
+async def test_attempts_while_open_keep_to_the_rate(
+    redis_links: RedisLinks, redis_log: Lines
+) -> None:
     clock = FakeClock()
-    async with RawRedis(silent) as server, links(server.url, clock=clock) as link:
+    async with RawRedis(silent) as server, redis_links(server.url, clock=clock) as link:
         for _ in range(3):
             clock.advance(0.02)
             assert await why(link, "GET", "a", deadline=0.01) is Reason.TIMEOUT
@@ -353,29 +320,31 @@ async def test_attempts_while_open_keep_to_the_rate(links: Links, lines: Lines) 
             await asyncio.sleep(0)
         assert link.figures()["redis_attempts"] - before <= 5
         assert len(server.commands) - before <= 5
-    assert lines.told("state") == ["slow", "down"]
+    assert redis_log.told("state") == ["slow", "down"]
 
 
-async def test_a_slow_server_serves_the_background_only(links: Links, lines: Lines) -> None:
+async def test_a_slow_server_serves_the_background_only(
+    redis_links: RedisLinks, redis_log: Lines
+) -> None:
     async def slow(words: list[bytes]) -> bytes:
         await asyncio.sleep(0.2)
         return b"$1\r\nx\r\n"
 
-    async with RawRedis(slow) as server, links(server.url, deadline=0.02) as link:
+    async with RawRedis(slow) as server, redis_links(server.url, deadline=0.02) as link:
         for _ in range(3):
             assert await why(link, "GET", "a", deadline=0.02) is Reason.TIMEOUT
         assert await why(link, "GET", "a", deadline=0.02) is Reason.OPEN
         assert await ask(link, "GET", "a", important=True) == b"x"
         assert link.is_open
-        assert lines.told("state") == ["slow"]
+        assert redis_log.told("state") == ["slow"]
 
 
 @pytest.mark.parametrize("reason", [Reason.OOM, Reason.READONLY, Reason.DENIED])
 async def test_a_server_that_takes_no_writes_is_still_read(
-    links: Links, lines: Lines, reason: Reason
+    redis_links: RedisLinks, redis_log: Lines, reason: Reason
 ) -> None:
     clock = FakeClock()
-    async with running_limited() as (server, url), links(url, clock=clock) as link:
+    async with running_limited() as (server, url), redis_links(url, clock=clock) as link:
         await ask(link, "SET", "reprise:a", "1", writes=True)
         await _refuse_writes(server, reason)
         for _ in range(5):
@@ -387,8 +356,8 @@ async def test_a_server_that_takes_no_writes_is_still_read(
         clock.advance(1.0)
         await ask(link, "SET", "reprise:b", "1", writes=True)
         await ask(link, "SET", "reprise:b", "1", writes=True)
-    assert lines.told("state") == ["takes no writes", "up"]
-    assert lines.told("reason") == [str(reason)]
+    assert redis_log.told("state") == ["takes no writes", "up"]
+    assert redis_log.told("reason") == [str(reason)]
 
 
 async def _refuse_writes(server: RedisServer, reason: Reason) -> None:
@@ -407,10 +376,10 @@ async def _take_writes(server: RedisServer) -> None:
     await server.command("ACL", "SETUSER", "me", "+set")
 
 
-async def test_the_background_leaves_connections_to_requests(links: Links) -> None:
+async def test_the_background_leaves_connections_to_requests(redis_links: RedisLinks) -> None:
     async with (
         running_redis() as server,
-        links(server.url, max_connections=4) as link,
+        redis_links(server.url, max_connections=4) as link,
         asyncio.TaskGroup() as group,
     ):
         waiting = [
@@ -424,8 +393,8 @@ async def test_the_background_leaves_connections_to_requests(links: Links) -> No
             task.cancel()
 
 
-async def test_a_call_that_finds_no_free_connection_is_late(links: Links) -> None:
-    async with RawRedis(silent) as server, links(server.url, max_connections=1) as link:
+async def test_a_call_that_finds_no_free_connection_is_late(redis_links: RedisLinks) -> None:
+    async with RawRedis(silent) as server, redis_links(server.url, max_connections=1) as link:
         async with asyncio.TaskGroup() as group:
             first = group.create_task(ask(link, "GET", "a"))
             await asyncio.sleep(0)
@@ -442,13 +411,13 @@ async def test_a_mistake_of_our_own_is_not_hidden(redis_link: RedisLink) -> None
         await redis_link.call(work, deadline=SOON)
 
 
-async def test_no_line_has_the_password(links: Links, lines: Lines) -> None:
-    async with links("redis://user:hunter2@127.0.0.1:1/0") as link:
+async def test_no_line_has_the_password(redis_links: RedisLinks, redis_log: Lines) -> None:
+    async with redis_links("redis://user:hunter2@127.0.0.1:1/0") as link:
         for _ in range(4):
             error = await why(link, "GET", "a")
             assert "hunter2" not in repr(error)
-    assert lines.lines
-    assert "hunter2" not in repr(lines.lines)
+    assert redis_log.lines
+    assert "hunter2" not in repr(redis_log.lines)
 
 
 async def test_what_only_grows_is_told(redis_link: RedisLink) -> None:
