@@ -66,8 +66,9 @@ class SemanticLevel:
         """Must be made on the event loop.
 
         `share` makes the index of an encoder where that is not in this process. `gate` is of
-        `make_gate`, `note` and `recall` are as Meaning takes them, and `identities` are those of the
-        encoders as `identities_of` tells them; without, what others have learnt is embedded anew.
+        `make_gate`, `note` and `recall` are as Meaning takes them, and `identities` are those of
+        the encoders as `identities_of` tells them; without, what others have learnt is embedded
+        anew.
         """
         served = [
             Served(

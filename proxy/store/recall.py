@@ -1,32 +1,23 @@
 """Brings in entries that an index beyond this process has found, and this process does not know."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from proxy.core.cache.change import Change, Learnt, Put
 from proxy.ports import Clock, TakeIn
 from proxy.redis_link.errors import LinkDown
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.urls import Client
-from proxy.store.codec import Unreadable, decode
+from proxy.store.codec import Flaw, Unreadable, decode
+from proxy.store.redis_keys import EntryKeys, read_entry
 
 SETTLE_SECONDS = 10.0
 """A vector may be there before the entry is; what is missing longer than this is gone."""
+INLINE_BYTES = 256 * 1024
+"""Longer answers are read in a thread."""
 _MAX_MISSING = 4096
-
-
-class EntryNames(Protocol):
-    """Where Redis has what is stored under an exact key."""
-
-    def answer(self, key: bytes) -> str:
-        """The key of the answer, a Put."""
-
-    def meaning(self, key: bytes) -> str:
-        """The key of what is needed to find it by meaning, a Learnt."""
-
-    def value(self, data: bytes) -> bytes:
-        """The change in what one of these has; empty where that says that there is none."""
 
 
 class Recall:
@@ -35,7 +26,7 @@ class Recall:
     def __init__(
         self,
         link: RedisLink,
-        names: EntryNames,
+        names: EntryKeys,
         take_in: TakeIn,
         *,
         clock: Clock,
@@ -69,41 +60,41 @@ class Recall:
             found = await self._link.call(work, deadline=self._deadline)
         except LinkDown:
             return []
-        changes: list[Change] = []
-        gone = []
-        for key, answer, meaning in zip(keys, found[::2], found[1::2], strict=True):
-            pair = self._pair(key, answer, meaning)
-            changes += pair
-            if pair:
-                self._missing.pop(key, None)
-            elif self._is_gone(key):
-                gone.append(key)
+        pairs = list(zip(keys, found[::2], found[1::2], strict=True))
+        if sum(len(answer or b"") for answer in found[::2]) > INLINE_BYTES:
+            changes = await asyncio.to_thread(self._read, pairs)
+        else:
+            changes = self._read(pairs)
         if changes:
             await self._take_in(changes)
-        return gone
+        there = {change.key for change in changes if isinstance(change, Learnt)}
+        return [key for key in keys if self._is_gone(key, is_there=key in there)]
 
-    def _is_gone(self, key: bytes) -> bool:
+    def _read(self, pairs: Sequence[tuple[bytes, bytes | None, bytes | None]]) -> list[Change]:
+        changes: list[Change] = []
+        for key, answer, meaning in pairs:
+            try:
+                changes += self._pair(key, answer, meaning)
+            except Unreadable:
+                self.unreadable += 1
+        return changes
+
+    def _pair(self, key: bytes, answer: bytes | None, meaning: bytes | None) -> Sequence[Change]:
+        """An answer and how it is found, if both are there. Raises Unreadable."""
+        entry = read_entry(answer, key) if answer else None
+        learnt = decode(meaning) if meaning else None
+        if entry is None or learnt is None:
+            return ()
+        if not isinstance(learnt, Learnt) or learnt.key != key:
+            raise Unreadable(Flaw.VALUE)
+        return (Put(entry.stored), learnt) if learnt.until > self._clock.now() else ()
+
+    def _is_gone(self, key: bytes, *, is_there: bool) -> bool:
+        if is_there:
+            self._missing.pop(key, None)
+            return False
         now = self._clock.monotonic()
         since = self._missing.setdefault(key, now)
         if len(self._missing) > _MAX_MISSING:
             self._missing.popitem(last=False)
         return now - since > SETTLE_SECONDS
-
-    def _pair(self, key: bytes, answer: bytes | None, meaning: bytes | None) -> tuple[Change, ...]:
-        put, learnt = self._read(answer), self._read(meaning)
-        if not isinstance(put, Put) or not isinstance(learnt, Learnt):
-            return ()
-        if put.stored.key != key or learnt.key != key:
-            self.unreadable += 1
-            return ()
-        return (put, learnt) if learnt.until > self._clock.now() else ()
-
-    def _read(self, data: bytes | None) -> Change | None:
-        value = self._names.value(data) if data else b""
-        if not value:
-            return None
-        try:
-            return decode(value)
-        except Unreadable:
-            self.unreadable += 1
-            return None

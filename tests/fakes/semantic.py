@@ -29,7 +29,7 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.meaning.verifier import Verifier, VerifierError
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Space
+from proxy.pipeline.meaning import Meaning, Recall, Space
 from proxy.ports import Clock, Matrix, Neighbour, Store, Vector
 from proxy.tasks import Tasks
 from tests.watch import until
@@ -92,6 +92,8 @@ class FakeIndex:
     def __init__(self, *, is_shared: bool = False) -> None:
         self.is_shared = is_shared
         self._vectors: dict[bytes, tuple[bytes, Vector]] = {}
+        self.ends: dict[bytes, float] = {}
+        """Until when each entry was said to be wanted."""
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -107,6 +109,7 @@ class FakeIndex:
     def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
         """Take an entry in."""
         self._vectors[key] = (partition, vector)
+        self.ends[key] = until
 
     async def take_in(
         self, partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float = inf
@@ -121,6 +124,7 @@ class FakeIndex:
 
     def prolong(self, partition: bytes, key: bytes, until: float) -> None:
         """Nothing ends here by itself."""
+        self.ends[key] = until
 
     def discard(self, partition: bytes, key: bytes) -> None:
         """Forget an entry."""
@@ -148,10 +152,12 @@ class FakeLevel:
         clock: Clock,
         tasks: Tasks,
         note: Callable[[Change], None] | None = None,
+        recall: Recall | None = None,
+        index: FakeIndex | None = None,
         **others: Any,
     ) -> None:
-        """`others` are what only real encoders and indexes need."""
-        self.index = FakeIndex()
+        """`index` is one that is shared. `others` are what only real encoders and indexes need."""
+        self.index = FakeIndex() if index is None else index
         space = Space(NAME, encoder, self.index)
         self.meaning = Meaning(
             pick=lambda text: space,
@@ -162,6 +168,7 @@ class FakeLevel:
             clock=clock,
             tasks=tasks,
             note=note,
+            recall=recall,
         )
 
     async def loaded(self) -> None:
