@@ -96,7 +96,7 @@ class App:
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
         self._generation = 0
-        self._acceptance = Acceptance()
+        self._acceptance = Acceptance(clock, self._note)
         self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
@@ -123,6 +123,7 @@ class App:
             store=self._memory,
             aliases=self._aliases,
             feedback=self._feedback,
+            acceptance=self._acceptance,
             on_purged=self._purged_elsewhere,
             on_renewed=lambda renewed: None,
             clock=clock,

@@ -83,14 +83,11 @@ class Shared(Protocol):
         None also where it is late, broken, or surely absent. Never raises.
         """
 
-    async def claim(
-        self, key: bytes, *, patience: float, newer_than: float
-    ) -> StoredResponse | None:
-        """Ask whether another replica has, or makes, the answer that is missing here.
+    async def claim(self, key: bytes, patience: float) -> StoredResponse | None:
+        """Ask whether another replica has, or makes, the fresh answer that is missing here.
 
-        What was created at `newer_than` (wall time in seconds) or before does not count. Where one
-        makes it just now, wait for it, `patience` seconds at most, and give what it has stored.
-        None: call the upstream; until `release` the others wait for that. Never raises.
+        Where one makes it just now, wait for it, `patience` seconds at most, and give what it has
+        stored. None: call the upstream; until `release` the others wait for that. Never raises.
         """
 
     def release(self, key: bytes) -> None:

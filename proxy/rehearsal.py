@@ -99,7 +99,7 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, upstream = Acceptance(), _Told()
+        acceptance, upstream = Acceptance(clock), _Told()
         self._pipeline = Pipeline(
             rules=_patient(config.rules(1)),
             operations=operations,

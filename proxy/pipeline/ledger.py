@@ -8,6 +8,7 @@ from typing import Protocol, assert_never
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -20,6 +21,7 @@ from proxy.core.cache.purges import MAX_PURGES, Effect, Purges
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.meaning.negatives import MAX_PAIRS
+from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.purge import purge
@@ -28,6 +30,7 @@ from proxy.ports import Clock, Journal, Store, TakeIn
 SLICE_SECONDS = 0.001
 """How long taking in keeps the event loop at a time."""
 SLICE_CHANGES = 256
+MAX_DELETED = 65536
 
 
 class Learner(Protocol):
@@ -49,6 +52,7 @@ class Ledger:
         store: Store,
         aliases: Aliases,
         feedback: Feedback,
+        acceptance: Acceptance,
         on_purged: Callable[[Selector], None],
         on_renewed: Callable[[Renewed], None],
         clock: Clock,
@@ -63,12 +67,16 @@ class Ledger:
         self._store = store
         self._aliases = aliases
         self._feedback = feedback
+        self._acceptance = acceptance
         self._on_purged = on_purged
         self._on_renewed = on_renewed
         self._clock = clock
         self._journals: list[Journal] = []
         self._rejected: OrderedDict[bytes, Rejected] = OrderedDict()
         """What was said to be wrong, by its key."""
+        self._deleted: OrderedDict[bytes, float] = OrderedDict()
+        """When what was stored under a key was forgotten: an older answer may still be on its way
+        from elsewhere."""
         self._renewed: dict[str, Renewed] = {}
         self._learner: Learner | None = None
         self._can_learn = asyncio.Event()
@@ -79,10 +87,15 @@ class Ledger:
 
     def note(self, change: Change) -> None:
         """Something has changed here. Never blocks."""
-        if isinstance(change, Rejected):
-            self._note_rejected(change)
-        elif isinstance(change, Renewed):
-            self._renewed[change.model] = change
+        match change:
+            case Rejected():
+                self._note_rejected(change)
+            case Deleted(key, at):
+                self._note_deleted(key, at)
+            case Renewed(model):
+                self._renewed[model] = change
+            case _:
+                pass  # others hold it
         for journal in self._journals:
             journal.append(change)
 
@@ -118,7 +131,8 @@ class Ledger:
         if there is not None and there.created >= stored.created:
             return True  # its journal was faster, or something fresher has come
         effect = self.purges.effect(stored)
-        if effect is Effect.GONE:
+        is_deleted = stored.created <= self._deleted.get(stored.key, float("-inf"))
+        if is_deleted or effect is Effect.GONE:
             return False
         if effect is Effect.STALE:
             stored = replace(stored, ttl=0.0)
@@ -126,7 +140,8 @@ class Ledger:
 
     async def everything(self) -> AsyncIterator[Sequence[Change]]:
         """All that is known here, in slices, for a journal that has lost what it had."""
-        yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES), *self._rejected.values()]
+        yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES)]
+        yield [*self._rejected.values(), *self._acceptance.barred()]
         now = self._clock.now()
         aliases = [
             Aliased(key, *alias, judge=self.judge, at=now) for key, alias in self._aliases.items()
@@ -165,12 +180,13 @@ class Ledger:
         if learnt:
             await self._learn(learnt)
 
-    def _take(self, change: Put | Deleted | Aliased | Rejected | Renewed) -> None:
+    def _take(self, change: Put | Deleted | Aliased | Rejected | Renewed | Barred) -> None:
         match change:
             case Put(stored, followed):
                 self._aliases.follow(followed, stored.key)
                 self.admit(stored)
             case Deleted(key, at):
+                self._note_deleted(key, at)
                 there = self._store.peek(key)
                 if there is not None and there.created <= at:
                     self._store.delete(key)
@@ -183,6 +199,8 @@ class Ledger:
             case Rejected():
                 self._note_rejected(change)
                 self._feedback.heard_elsewhere(change)
+            case Barred():
+                self._acceptance.take_in(change)
             case Renewed():
                 known = self._renewed.get(change.model)
                 if known is None or known.at < change.at:
@@ -191,7 +209,14 @@ class Ledger:
             case _:
                 assert_never(change)
 
+    def _note_deleted(self, key: bytes, at: float) -> None:
+        self._deleted[key] = max(at, self._deleted.get(key, at))
+        self._deleted.move_to_end(key)
+        if len(self._deleted) > MAX_DELETED:
+            self._deleted.popitem(last=False)
+
     def _note_rejected(self, rejected: Rejected) -> None:
+        self._note_deleted(rejected.key, rejected.at)
         known = self._rejected.pop(rejected.key, None)
         if known is not None:
             pairs = tuple(dict.fromkeys((*known.pairs, *rejected.pairs)))

@@ -29,14 +29,14 @@ class Replicas:
     async def claim(self, plan: Lookup, newer_than: float) -> bool:
         """Whether another replica has the answer, or had it after a while, and so it is here.
 
-        False: the call is ours to make, and `release` is to be called at its end.
+        What was made at `newer_than` (wall time in seconds) or before does not do. False: the call
+        is ours to make, and `release` is to be called at its end.
         """
         if not self._patience:
             return False
-        stored = await self._shared.claim(
-            plan.key.exact, patience=self._patience, newer_than=newer_than
-        )
-        return self._take(plan, stored)
+        stored = await self._shared.claim(plan.key.exact, self._patience)
+        is_newer = stored is not None and stored.created > newer_than
+        return is_newer and self._take(plan, stored)
 
     def release(self, plan: Lookup) -> None:
         """The call has ended."""

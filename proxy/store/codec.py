@@ -20,6 +20,7 @@ import msgpack
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -376,6 +377,14 @@ def _read_renewed(members: _Members) -> Renewed:
     return Renewed(model, epoch, members.number(), members.text())
 
 
+def _write_barred(change: Barred) -> list[object]:
+    return [change.caller, change.is_refused, _time(change.at)]
+
+
+def _read_barred(members: _Members) -> Barred:
+    return Barred(members.blob(_DIGEST_BYTES), members.flag(), members.number())
+
+
 def _own_key(change: Deleted | Learnt | Aliased) -> bytes:
     return change.key
 
@@ -395,5 +404,6 @@ _KINDS: dict[type, _Kind] = {
         _read_renewed,
         lambda change: change.model.encode("utf-8", "surrogatepass"),
     ),
+    Barred: _Kind("barred", 8, _write_barred, _read_barred, lambda change: change.caller),
 }
 _BY_NUMBER = {kind.number: kind for kind in _KINDS.values()}

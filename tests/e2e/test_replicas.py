@@ -15,7 +15,7 @@ from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import ask, connect, question
 from tests.fakes.persistence import Common, in_common, stored_under
 from tests.fakes.semantic import NEAR, comparing_by_words, learned
-from tests.fakes.upstream import ScriptedUpstream, json_reply, sse_reply
+from tests.fakes.upstream import ScriptedUpstream, error_reply, json_reply, sse_reply
 from tests.watch import figure, until
 
 FRAMES = chat_stream(["one", " call"])
@@ -214,3 +214,18 @@ async def test_a_replica_that_starts_later_has_what_the_others_had(
             found = await ask(other.url, question("Please, what is the capital of Peru?"))
             assert "detail=semantic" in found.cache
     assert upstream.calls == 1
+
+
+@pytest.mark.usefixtures("common")
+async def test_a_credential_that_was_revoked_gets_nothing_from_any_replica(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    async with proxy() as one, proxy() as other:
+        await ask(one.url, question())
+        await until(lambda: figure(other, "entries") == 1)
+        upstream.will(error_reply(401))
+        assert (await ask(one.url, question("another"))).status == 401
+        upstream.will(error_reply(401))
+        assert (await ask(other.url, question())).status == 401
+        assert (await ask(other.url, question())).status == 200
+        assert (await ask(one.url, question())).is_hit

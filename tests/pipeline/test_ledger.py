@@ -6,9 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.core.cache.change import Aliased, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import (
+    Aliased,
+    Barred,
+    Change,
+    Deleted,
+    Learnt,
+    Purged,
+    Put,
+    Rejected,
+    Renewed,
+)
 from proxy.core.cache.selector import Selector
 from proxy.core.meaning.negatives import Negatives
+from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.ledger import Ledger
@@ -59,6 +70,7 @@ class Scene:
         self.store = MemoryStore(max_bytes=1 << 20, max_entries=1000, max_entry_bytes=1 << 16)
         self.aliases = Aliases()
         self.negatives = Negatives()
+        self.acceptance = Acceptance(self.clock)
         self.purged: list[Selector] = []
         self.renewed: list[Renewed] = []
         self.ledger = Ledger(
@@ -71,6 +83,7 @@ class Scene:
                 clock=self.clock,
                 on_opinion=lambda opinion: None,
             ),
+            acceptance=self.acceptance,
             on_purged=self.purged.append,
             on_renewed=self.renewed.append,
             clock=self.clock,
@@ -246,12 +259,13 @@ async def test_a_journal_that_has_lost_all_is_told_everything(scene: Scene) -> N
     rejected = Rejected(b"w" * 32, NOW - 3, ((b"1" * 16, b"2" * 16),))
     again = Rejected(b"w" * 32, NOW - 2, ((b"1" * 16, b"3" * 16),))
     renewed = Renewed("m*", "2", NOW - 5)
-    await scene.hear(renewed, purged, rejected, again, *entries, put, LEARNT, ALIASED)
+    barred = Barred(b"c" * 32, True, NOW - 1)
+    await scene.hear(renewed, purged, rejected, again, barred, *entries, put, LEARNT, ALIASED)
     told = [
         change for part in [part async for part in scene.ledger.everything()] for change in part
     ]
     both = Rejected(b"w" * 32, NOW - 2, (*rejected.pairs, *again.pairs))
-    assert told[:4] == [renewed, purged, both, ALIASED]
+    assert told[:5] == [renewed, purged, both, barred, ALIASED]
     stored = {change.stored.key for change in told if isinstance(change, Put)}
     assert (len(stored), LEARNT in told) == (601, True)
 
@@ -261,3 +275,29 @@ async def test_the_last_epoch_of_a_model_counts(scene: Scene) -> None:
     scene.ledger.note(renewed)
     await scene.hear(Renewed("m*", "1", NOW - 1))
     assert scene.renewed == []
+
+
+async def test_whom_the_upstream_refuses_gets_nothing_anywhere(scene: Scene) -> None:
+    await scene.hear(Barred(b"c" * 32, True, NOW))
+    assert scene.acceptance.is_refused(b"c" * 32)
+
+
+@pytest.mark.parametrize("change", [Deleted(KEY, NOW), Rejected(KEY, NOW, ())])
+async def test_what_was_forgotten_does_not_come_back_from_elsewhere(
+    scene: Scene, change: Change
+) -> None:
+    scene.ledger.note(change)
+    assert not scene.ledger.admit(stored_response(created=NOW))
+    await scene.hear(Put(stored_response(created=NOW - 1)))
+    assert scene.store.peek(KEY) is None
+    assert scene.ledger.admit(stored_response(created=NOW + 1))
+
+
+async def test_what_others_have_forgotten_does_not_come_back_either(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.pipeline.ledger.MAX_DELETED", 1)
+    await scene.hear(Deleted(KEY, NOW), Put(stored_response(created=NOW)))
+    assert scene.store.peek(KEY) is None
+    await scene.hear(Deleted(OTHER, NOW), Put(stored_response(created=NOW)))
+    assert scene.store.peek(KEY) is not None

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -100,6 +101,7 @@ stored_responses = st.builds(
 changes: st.SearchStrategy[Change] = st.one_of(
     st.builds(Put, stored_responses, st.lists(_digests, max_size=3).map(tuple)),
     st.builds(Deleted, _digests, _times),
+    st.builds(Barred, _digests, st.booleans(), _times),
     st.builds(
         Learnt,
         *(_digests, _digests, _digests, _digests),

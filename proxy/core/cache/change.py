@@ -97,4 +97,14 @@ class Renewed:
     by: str = ""
 
 
-Change: TypeAlias = Put | Deleted | Learnt | Aliased | Rejected | Purged | Renewed
+@dataclass(frozen=True, slots=True)
+class Barred:
+    """The upstream refuses a caller that it accepted before, or accepts it again."""
+
+    caller: bytes
+    """The digest of the credential."""
+    is_refused: bool
+    at: float
+
+
+Change: TypeAlias = Put | Deleted | Learnt | Aliased | Rejected | Purged | Renewed | Barred
