@@ -28,10 +28,10 @@ from proxy.semantic.redis_commands import (
     elements,
     search_command,
     vector_of,
-    write_commands,
 )
 from proxy.semantic.redis_queue import Waiting
 from proxy.semantic.redis_sweep import Sweep, in_parts
+from proxy.semantic.redis_writer import BEAT_SECONDS, Writer
 from proxy.semantic.unit_vector import checked
 from proxy.tasks import Beat, Tasks
 from proxy.telemetry.log import Log
@@ -42,11 +42,8 @@ SWEEP_SECONDS = 600.0
 """How often expired entries are looked for, by one replica for all."""
 _PATIENT_SECONDS = 5.0
 """How long Redis may take for what nobody waits for."""
-_PAUSE_SECONDS = 1.0
-"""Before what failed is tried again."""
-_BEAT_SECONDS = 10.0
+_CLOSE_SECONDS = 1.0
 _MAX_WAITING = 10_000
-_BATCH = 64
 _SPARE = 3
 """So many more are asked for, since some may have expired."""
 _MAX_LARGE = 4096
@@ -91,15 +88,20 @@ class RedisIndex:
         self._large: OrderedDict[bytes, None] = OrderedDict()
         """Partitions that had more than `scan_below` entries when they were searched last."""
         self._waiting = Waiting(max_waiting)
-        self._has_waiting = asyncio.Event()
-        self._written = asyncio.Event()
+        self._writer = Writer(
+            link,
+            self._waiting,
+            names=lambda: None if self._is_unsupported else self._find_names(),
+            on_written=self._note_written,
+            on_unsupported=lambda: self._note_support(is_there=False),
+        )
         self._searches: list[set[bytes]] = []
         """Of each search on its way, the keys that were changed after it was asked."""
         self._entries = 0
         self._is_unsupported = False
         self._is_closed = False
         self._stop = (
-            tasks.keep(self._write, f"vectors {name}", every=_BEAT_SECONDS),
+            tasks.keep(self._writer.run, f"vectors {name}", every=BEAT_SECONDS),
             tasks.keep(self._keep_sweeping, f"expired vectors {name}", every=SWEEP_SECONDS),
         )
 
@@ -192,10 +194,7 @@ class RedisIndex:
 
     async def written(self, *, within: float = _PATIENT_SECONDS) -> None:
         """Wait until all that was changed here is in Redis. Raises TimeoutError."""
-        async with asyncio.timeout(within):
-            while len(self._waiting):
-                self._written.clear()
-                await self._written.wait()
+        await self._writer.done(within=within)
 
     async def sweep(self) -> int:
         """Take out what has expired, and count what is there; how many were taken out.
@@ -225,7 +224,7 @@ class RedisIndex:
     async def close(self) -> None:
         """Write what waits, within a second, and end; what is asked later raises NotCompared."""
         with contextlib.suppress(TimeoutError):
-            await self.written(within=_PAUSE_SECONDS)
+            await self.written(within=_CLOSE_SECONDS)
         self._is_closed = True
         for stop in self._stop:
             stop()
@@ -254,7 +253,13 @@ class RedisIndex:
             changed.add(write.key)
         if not self._is_closed and not self._is_unsupported:
             self._waiting.put(write)
-            self._has_waiting.set()
+            self._writer.wake()
+
+    def _note_written(self, writes: Sequence[Write]) -> None:
+        # A search that Redis did before this must not give what was discarded before that.
+        discarded = [write.key for write in writes if isinstance(write, Discard)]
+        for changed in self._searches:
+            changed.update(discarded)
 
     @contextlib.contextmanager
     def _watching(self) -> Iterator[set[bytes]]:
@@ -323,76 +328,19 @@ class RedisIndex:
             told["remedy"] = "use Redis 8.2 or newer, or semantic.index: memory"
             self._log.emit("error", "redis has no vector sets: nothing is compared", told)
 
-    async def _write(self, beat: Beat) -> None:
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_BEAT_SECONDS):
-                    await self._has_waiting.wait()
-            self._has_waiting.clear()
-            while len(self._waiting):
-                if not await self._write_some():
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                    continue
-                beat()
-            self._written.set()
-            beat()
-
-    async def _write_some(self) -> bool:
-        """Write a batch; False where it has to be tried again."""
-        names = self._find_names()
-        if names is None or self._is_unsupported:
-            return False
-        writes = self._waiting.take(_BATCH)
-        try:
-            wanted = await self._without_what_is_there(names, writes)
-            await ask(
-                *(self._link, write_commands(names, wanted)),
-                deadline=_PATIENT_SECONDS,
-                important=True,
-                writes=True,
-            )
-        except NoVectorSets:
-            self._waiting.put_back()
-            self._note_support(is_there=False)
-            return False
-        except LinkDown as down:
-            if down.reason is Reason.ERROR:
-                # What is wrong is one of these, and will be so again.
-                self._waiting.leave_out()
-                return True
-            self._waiting.put_back()
-            return False
-        for changed in self._searches:
-            # A search that Redis did before this must not give what was discarded before that.
-            changed.update(write.key for write in writes if isinstance(write, Discard))
-        self._waiting.done()
-        return True
-
-    async def _without_what_is_there(
-        self, names: Names, writes: Sequence[Write]
-    ) -> Sequence[Write]:
-        offers = [write for write in writes if isinstance(write, Add) and write.is_offer]
-        if not offers:
-            return writes
-        commands = [("VISMEMBER", names.vectors(one.partition), one.key.hex()) for one in offers]
-        replies = await ask(self._link, commands, deadline=_PATIENT_SECONDS, important=True)
-        there = {one.key for one, is_there in zip(offers, replies, strict=True) if is_there}
-        return [
-            one
-            for one in writes
-            if not (isinstance(one, Add) and one.is_offer and one.key in there)
-        ]
-
     async def _keep_sweeping(self, beat: Beat) -> None:
         while True:
-            pause = _BEAT_SECONDS
+            pause = SWEEP_SECONDS
             try:
                 await self.sweep()
-            except (LinkDown, NoVectorSets):
-                pass  # told of by others
+            except NoVectorSets:
+                pass  # it was told of
+            except LinkDown:
+                pause = BEAT_SECONDS
             else:
                 beat()
                 if self._names is not None:
                     self._note_support(is_there=True)
-                    pause = SWEEP_SECONDS
+                else:
+                    pause = BEAT_SECONDS
             await asyncio.sleep(pause)
