@@ -10,6 +10,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
-from proxy.persistence import Persistence
+from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
@@ -42,7 +43,7 @@ from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock
-from proxy.reload import Reloader, ReloadResult, Trigger
+from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
 from proxy.server.decode import Limits
 from proxy.server.encode import STALL_SECONDS, Encoder
@@ -50,7 +51,7 @@ from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
-from proxy.telemetry.lag import watch_lag
+from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Backlog, Reporter
@@ -66,9 +67,27 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
+BACKLOG = 1024
+"""Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
 STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What one of several processes that share an address is told by the one that keeps them."""
+
+    number: int
+    """From 1."""
+    listen: Address
+    """The address to share, with the port that the system chose."""
+    admin_socket: str
+    """The path of the socket of its admin listener."""
+    secret: bytes = field(repr=False)
+    """In place of one of its own, so that digests of credentials are alike."""
+    log_form: str
+    """json or console; its own standard output is a pipe."""
 
 
 class App:
@@ -83,15 +102,25 @@ class App:
         load: Callable[[], Config] | None = None,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
+        worker: Worker | None = None,
     ) -> None:
         """`write` takes log lines. `path` is the file that is watched, `load` reads it again.
+
+        `worker` is given where several processes serve as one.
 
         Must be made inside a running event loop.
         """
         static, dynamic = config.static, config.dynamic
         clock = clock or SystemClock()
         self._clock = clock
-        self.log = StructLog(write, form=static.log_format, level=dynamic.log_level, wall=clock.now)
+        self._worker = worker
+        self.log = StructLog(
+            write,
+            form=worker.log_form if worker else static.log_format,
+            level=dynamic.log_level,
+            wall=clock.now,
+            worker=worker.number if worker else None,
+        )
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
@@ -130,6 +159,7 @@ class App:
         )
         self._persistence = Persistence(
             static,
+            own_secret=worker.secret if worker else secrets.token_bytes(32),
             ledger=self._ledger,
             max_entries=dynamic.memory_max_entries,
             on_secret=self._use_secret,
@@ -189,7 +219,10 @@ class App:
             config,
             report=self._reloaded,
         )
-        self.metrics.watch(self._figures, _COUNTERS)
+        self.metrics.watch(self._figures, _COUNTERS | COUNTERS)
+        self.metrics.watch_tasks(
+            lambda: heartbeats.pulses(self._tasks.heartbeats, now=loop.time(), wall=clock.now())
+        )
         self._server = Server(
             self._handler.handle,
             request_factory=request_of,
@@ -213,22 +246,44 @@ class App:
         admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
-        self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
-        self.url = await self._listen(data, static.listen, "listen")
+        if self._worker is None:
+            self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
+            self.url = await self._listen(data, static.listen, "listen")
+        else:
+            await self._set_up(admin)
+            await web.UnixSite(admin, self._worker.admin_socket).start()
+            self.url = await self._listen(data, self._worker.listen, "listen")
         for pool in self.reloader.current.dynamic.pools:
             if pool.url.endswith("/v1"):
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
-        self._stop_watching += (
-            self._tasks.spawn(self.reloader.watch(), "watch-config"),
-            self._tasks.spawn(
-                watch_lag(asyncio.sleep, self._clock.monotonic, self.metrics.lag), "watch-lag"
-            ),
-        )
+        self._keep_loops()
         self._load_semantic(self.reloader.current)
         stop = self._tasks.spawn(self._persistence.start(), "load-entries")
         self._stop_watching.append(stop)
-        self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+        if self._worker is None:
+            self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+        else:
+            self.log.emit("info", "worker listening", {"url": self.url})
+
+    def _keep_loops(self) -> None:
+        keep, sleep = self._tasks.keep, asyncio.sleep
+        monotonic, now = self._clock.monotonic, asyncio.get_running_loop().time
+        self._stop_watching += (
+            keep(self.reloader.watch, "watch-config", every=POLL_SECONDS),
+            keep(
+                lambda beat: lag.watch_lag(sleep, monotonic, self.metrics.lag, beat),
+                "watch-lag",
+                every=lag.EVERY_SECONDS,
+            ),
+            keep(
+                lambda beat: heartbeats.watch_heartbeats(
+                    self._tasks.heartbeats, sleep=sleep, now=now, log=self.log, beat=beat
+                ),
+                "watch-heartbeats",
+                every=heartbeats.EVERY_SECONDS,
+            ),
+        )
 
     async def stop(self) -> None:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
@@ -405,21 +460,14 @@ class App:
         self.log.emit("info", "feedback", told)
 
     async def _listen(self, runner: web.BaseRunner, address: Address, key: str) -> str:
+        await self._set_up(runner)
+        listener = bound(address, key, is_shared=self._worker is not None)
+        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        return url_of(listener)
+
+    async def _set_up(self, runner: web.BaseRunner) -> None:
         await runner.setup()
         self._runners.append(runner)
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        try:
-            listener = socket.create_server(
-                (address.host, address.port), family=family, backlog=1024
-            )
-        except OSError as error:
-            raise OSError(f"{key} {address}: {error.strerror}") from error
-        if sys.platform == "linux":
-            # A closed connection whose client never takes the rest goes away by itself.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
-        await web.SockSite(runner, listener, backlog=1024).start()
-        host, port = runner.addresses[0][:2]
-        return f"http://{Address(host, port)}"
 
     def _controls(self) -> Controls:
         async def reload() -> dict[str, Any]:
@@ -429,6 +477,7 @@ class App:
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
             state=self._state,
+            detail=self._detail,
             metrics=self.exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
@@ -470,6 +519,23 @@ class App:
         is_loading = self._is_loading and not self._has_loaded
         return "loading" if is_loading or self._persistence.is_loading else "ok"
 
+    def _detail(self) -> dict[str, Any]:
+        now = asyncio.get_running_loop().time()
+        return {
+            "tasks": heartbeats.detail(self._tasks.heartbeats, now=now),
+            "parts": self._parts(),
+        }
+
+    def _parts(self) -> dict[str, str]:
+        """What may be broken while requests are served: "ok", "off", or what is wrong."""
+        if self._is_loading:
+            semantic = "loading"
+        elif self._level is not None:
+            semantic = "ok" if self._level.figures()["encoders_ready"] else "no encoder"
+        else:
+            semantic = "missing" if self._has_loaded else "off"
+        return {"semantic": semantic, **self._persistence.states()}
+
     def _figures(self) -> dict[str, float]:
         return {
             "entries": len(self._memory),
@@ -497,6 +563,40 @@ class App:
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
+
+
+def bound(
+    address: Address, key: str, *, is_shared: bool = False, listens: bool = True
+) -> socket.socket:
+    """A socket that is bound to an address and listens, unless told otherwise.
+
+    What is shared may be bound by several processes; those that listen share what comes in.
+    Raises OSError, which names the configuration's `key`, where the address cannot be had.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if listener.family is socket.AF_INET6:
+            # As create_server: the same port of IPv4 is another address.
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if sys.platform == "linux":
+            # A closed connection whose client never takes the rest goes away by itself.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
+        listener.bind((address.host, address.port))
+        if listens:
+            listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"{key} {address}: {error.strerror}") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL of a socket's address."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{Address(host, port)}"
 
 
 def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:

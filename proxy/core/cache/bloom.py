@@ -77,6 +77,11 @@ class KnownKeys:
     def __contains__(self, key: bytes) -> bool:
         return key in self._filter
 
+    @property
+    def fill(self) -> float:
+        """Share of the filter's bits that are set; a half when it is as full as it was made for."""
+        return self._filter.fill
+
     def rebuild(self) -> None:
         """Begin anew: whoever calls it adds every key that is there, then calls `finish`."""
         self._next = Bloom(self._capacity)
