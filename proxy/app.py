@@ -304,12 +304,12 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        if self._level is not None:
+            await self._level.close()
         await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
-        if self._level is not None:
-            await self._level.close()
         self._backlog.flush()
         self.log.emit("info", "stopped", {})
 
@@ -405,6 +405,8 @@ class App:
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
         self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
         identities = await asyncio.to_thread(module.identities_of, static.encoders)
+        shared = self._persistence.vectors() if static.index == "redis" else None
+        link, recall = shared or (None, None)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
             identities=identities,
@@ -417,6 +419,9 @@ class App:
             tasks=self._tasks,
             log=self.log,
             note=self._note,
+            recall=recall,
+            link=link,
+            prefix=static.redis_prefix,
         )
         self._level = level
         self._judge_by(self.reloader.current)

@@ -11,6 +11,7 @@ from proxy.ports import Clock, Journal, Shared
 from proxy.redis_link import link
 from proxy.redis_link.link import RedisLink
 from proxy.store import redis_journal, shared
+from proxy.store.recall import Recall
 from proxy.store.redis_journal import Bounds, RedisJournal
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_leases import Leases
@@ -49,6 +50,7 @@ class Persistence:
         """
         self._ledger = ledger
         self._on_secret = on_secret
+        self._clock = clock
         self._tasks = tasks
         self.secret = static.secret.encode() or own_secret
         """The key of the digests of credentials."""
@@ -84,6 +86,20 @@ class Persistence:
             await journal.close()
         if self._redis is not None:
             await self._redis.close()
+
+    def vectors(self) -> tuple[RedisLink, Recall] | None:
+        """Redis, and what brings in the entries whose vectors are there; None without it."""
+        redis = self._redis
+        if redis is None:
+            return None
+        recall = Recall(
+            redis.link,
+            redis.keys,
+            self._ledger.taking_in(redis.journal),
+            clock=self._clock,
+            deadline=redis.deadline,
+        )
+        return redis.link, recall
 
     def states(self) -> dict[str, str]:
         """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
@@ -125,6 +141,7 @@ class _Redis:
         log: Log,
     ) -> None:
         self.prefix = static.redis_prefix
+        self.deadline = static.redis_deadline
 
         def connect(connections: int) -> RedisLink:
             return RedisLink(
@@ -141,7 +158,9 @@ class _Redis:
         self._waiting = connect(1)
         """Only waits for what others change."""
         leases = Leases(clock)
-        keys = EntryKeys(self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence)
+        keys = self.keys = EntryKeys(
+            self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence
+        )
         known = KnownKeys(max_entries)
         self.journal = RedisJournal(
             self.link,

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from proxy import __version__
 from proxy.config_model import EncoderModel
@@ -21,26 +20,18 @@ from proxy.core.meaning.verifier import VerifierError as VerifierError
 from proxy.core.meaning.verifier import read, shipped
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.meaning import Meaning, Recall, Space
-from proxy.ports import Clock, Store, VectorIndex
+from proxy.ports import Clock, Store
+from proxy.redis_link.link import RedisLink
 from proxy.semantic import manifest
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.encoders import Encoders, Served
 from proxy.semantic.index import PartitionedIndex
 from proxy.semantic.manifest import ModelError
 from proxy.semantic.models import default_directory, find_or_prepare
+from proxy.semantic.redis_index import RedisIndex
 from proxy.semantic.workers import EncoderWorker
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Log
-
-
-class SharedIndex(VectorIndex, Protocol):
-    """An index beyond this process."""
-
-    def figures(self) -> dict[str, float]:
-        """What /metrics shows of it."""
-
-    async def close(self) -> None:
-        """End it, within a second or two."""
 
 
 class SemanticLevel:
@@ -61,14 +52,14 @@ class SemanticLevel:
         identities: Sequence[str] = (),
         note: Callable[[Change], None] | None = None,
         recall: Recall | None = None,
-        share: Callable[[EncoderWorker], SharedIndex] | None = None,
+        link: RedisLink | None = None,
+        prefix: str = "",
     ) -> None:
         """Must be made on the event loop.
 
-        `share` makes the index of an encoder where that is not in this process. `gate` is of
-        `make_gate`, `note` and `recall` are as Meaning takes them, and `identities` are those of
-        the encoders as `identities_of` tells them; without, what others have learnt is embedded
-        anew.
+        `gate` is of `make_gate`, `note` and `recall` are as Meaning takes them, and `identities`
+        are those of the encoders as `identities_of` tells them; without, what others have learnt
+        is embedded anew. With a `link` vectors are in that Redis, under names with the `prefix`.
         """
         served = [
             Served(
@@ -85,8 +76,21 @@ class SemanticLevel:
             for one, encoder in zip(served, encoders, strict=True)
             if encoder.load == "eager"
         ]
-        self._shared = [share(one.worker) for one in served] if share is not None else []
-        self._indexes: Sequence[PartitionedIndex | SharedIndex] = self._shared or [
+
+        def share(link: RedisLink, worker: EncoderWorker) -> RedisIndex:
+            return RedisIndex(
+                link,
+                prefix=prefix,
+                name=worker.name,
+                identity=lambda: worker.identity,
+                scan_below=scan_below,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+            )
+
+        self._shared = [share(link, one.worker) for one in served] if link is not None else []
+        self._indexes: Sequence[PartitionedIndex | RedisIndex] = self._shared or [
             PartitionedIndex(scan_below=scan_below, log=log) for _ in served
         ]
         self._spaces = {
@@ -126,7 +130,7 @@ class SemanticLevel:
         }
 
     async def close(self) -> None:
-        """End the threads."""
+        """End the threads, and write what waits."""
         await self._encoders.close()
         for index in self._indexes:
             await index.close()

@@ -223,11 +223,10 @@ class RedisIndex:
 
     async def close(self) -> None:
         """Write what waits, within a second, and end; what is asked later raises NotCompared."""
-        with contextlib.suppress(TimeoutError):
-            await self.written(within=_CLOSE_SECONDS)
         self._is_closed = True
         for stop in self._stop:
             stop()
+        await self._writer.finish(within=_CLOSE_SECONDS)
 
     def _checked(self, vector: Vector) -> Vector:
         copy = checked(vector, self._dimensions)

@@ -53,6 +53,13 @@ class Writer:
                 self._is_done.clear()
                 await self._is_done.wait()
 
+    async def finish(self, *, within: float) -> None:
+        """Write what waits, as far as that goes in a time, when `run` has ended."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while len(self._waiting) and await self._write_some():
+                    pass
+
     async def run(self, beat: Beat) -> None:
         """Write whatever comes, for ever."""
         while True:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from proxy.core.cache.change import Change, Learnt, Put
+from proxy.core.cache.change import Change, Learnt
 from proxy.ports import Clock, TakeIn
 from proxy.redis_link.errors import LinkDown
 from proxy.redis_link.link import RedisLink
@@ -87,7 +87,7 @@ class Recall:
             return ()
         if not isinstance(learnt, Learnt) or learnt.key != key:
             raise Unreadable(Flaw.VALUE)
-        return (Put(entry.stored), learnt) if learnt.until > self._clock.now() else ()
+        return (entry.put, learnt) if learnt.until > self._clock.now() else ()
 
     def _is_gone(self, key: bytes, *, is_there: bool) -> bool:
         if is_there:

@@ -382,6 +382,39 @@ async def test_a_closed_index_says_so(server: RedisServer) -> None:
         assert keys(await index.search(HERE, vector(1), 5)) == [key(1)]
 
 
+async def test_what_waits_is_written_at_the_end_though_the_loops_have_ended(
+    server: RedisServer,
+) -> None:
+    async with index_at(server.url) as index:
+        for number in range(200):
+            index.add(HERE, key(number), vector(number))
+    async with index_at(server.url) as index:
+        await index.search(HERE, vector(1), 1)
+        assert await index.counts() == {HERE: 200}
+
+
+async def test_without_redis_the_end_is_soon() -> None:
+    async with running_redis() as server, index_at(server.url) as index:
+        await server.kill()
+        index.add(HERE, key(1), vector(1))
+        async with asyncio.timeout(PATIENT):
+            await index.close()
+
+
+async def test_vectors_are_told_as_far_as_they_can_be_had(server: RedisServer) -> None:
+    async with index_at(server.url) as index:
+        assert await index.vectors(HERE, [key(1)]) == {}
+        index.add(HERE, key(1), vector(1))
+        await index.written()
+        found = await index.vectors(HERE, [key(1), key(2)])
+        assert list(found) == [key(1)]
+        assert float(found[key(1)] @ vector(1)) == pytest.approx(1.0, abs=1e-6)
+    async with running_redis() as other, index_at(other.url) as index:
+        await index.search(HERE, vector(1), 1)
+        await other.kill()
+        assert await index.vectors(HERE, [key(1)]) == {}
+
+
 async def test_a_large_partition_is_searched_by_its_graph(server: RedisServer) -> None:
     async with index_at(server.url, scan_below=1000) as index:
         vectors = [vector(number) for number in range(1500)]

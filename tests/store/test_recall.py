@@ -76,7 +76,7 @@ class Stage:
     async def store(self, put: Put | None, learnt: Learnt | None) -> None:
         now = self.clock.now()
         if put is not None:
-            command = self.keys.put(put.stored, now)
+            command = self.keys.put(put, now)
             await self.link.call(lambda client: send(client, command), deadline=DEADLINE)
         if learnt is not None:
             await self.plant(self.keys.meaning(learnt.key), encode(learnt))
