@@ -66,7 +66,7 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
-_COUNTERS = frozenset({"evictions"})
+_COUNTERS = frozenset({"evictions", "vectors_left_out"})
 BACKLOG = 1024
 """Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0

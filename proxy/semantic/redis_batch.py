@@ -9,7 +9,7 @@ from proxy.semantic.redis_commands import Command, is_unknown
 
 
 class NoVectorSets(Exception):
-    """The server has no vector sets, or none as we need them."""
+    """The server has no vector sets, none as we need them, or none for us."""
 
 
 async def ask(

@@ -20,6 +20,8 @@ Command: TypeAlias = tuple[str | bytes | int | float, ...]
 KEY_BYTES = 32
 _LATEST = 4e9
 """Wall time in seconds; what has no end of its own ends then."""
+_REFUSALS = ("unknown command", "syntax error", "no permissions to run")
+"""Of Redis 7 and Valkey; of Redis 8.0; of an ACL."""
 _EFFORT = 400
 """How many elements of a large set are looked at closely."""
 
@@ -155,6 +157,6 @@ def end_of(attribute: Any) -> float:
 
 
 def is_unknown(reply: Any) -> bool:
-    """Whether a server answered that it has no vector sets, or none as we need them."""
+    """Whether a server said that it has no vector sets, none as we need them, or none for us."""
     said = str(reply).lower() if isinstance(reply, Exception) else ""
-    return "unknown command" in said or "syntax error" in said
+    return any(word in said for word in _REFUSALS)

@@ -217,6 +217,7 @@ class RedisIndex:
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
         return {
+            "vectors_shared": self._entries,
             "vectors_waiting": len(self._waiting),
             "vectors_left_out": self._waiting.left_out,
         }
@@ -324,7 +325,7 @@ class RedisIndex:
         if is_there:
             self._log.emit("info", "redis has vector sets now", told)
         else:
-            told["remedy"] = "use Redis 8.2 or newer, or semantic.index: memory"
+            told["remedy"] = "use Redis 8.2 or newer, with V* commands allowed; or index: memory"
             self._log.emit("error", "redis has no vector sets: nothing is compared", told)
 
     async def _keep_sweeping(self, beat: Beat) -> None:

@@ -107,5 +107,6 @@ def test_a_vector_is_read() -> None:
 def test_a_server_without_vector_sets_is_known_by_its_word() -> None:
     assert is_unknown(ValueError("unknown command 'VSIM', with args beginning with: "))
     assert is_unknown(ValueError("ERR syntax error in VSIM command"))
+    assert is_unknown(ValueError("User u has no permissions to run the 'VADD' command"))
     assert not is_unknown(ValueError("WRONGTYPE"))
     assert not is_unknown(b"unknown command")

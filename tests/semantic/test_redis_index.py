@@ -310,7 +310,8 @@ async def test_while_redis_is_gone_so_much_waits_and_no_more() -> None:
         for number in range(50):
             index.add(HERE, key(number), vector(number))
             await asyncio.sleep(0)
-        assert index.figures() == {"vectors_waiting": 10, "vectors_left_out": 40}
+        figures = {"vectors_shared": 0, "vectors_waiting": 10, "vectors_left_out": 40}
+        assert index.figures() == figures
         await server.start()
         await index.written(within=15.0)
         await index.counts()
@@ -348,6 +349,17 @@ async def test_a_redis_without_vector_sets_closes_the_level_and_says_so_once() -
                 await index.search(HERE, vector(1), 5)
         with pytest.raises(NoVectorSets):
             await index.sweep()
+    assert log.events == ["error: redis has no vector sets: nothing is compared"]
+
+
+async def test_a_user_who_may_not_use_vector_sets_is_told_once(server: RedisServer) -> None:
+    await server.command("ACL", "SETUSER", "few", "on", ">pw", "~*", "+@all", "-vsim", "-vadd")
+    log = Lines()
+    url = server.url.replace("redis://", "redis://few:pw@")
+    async with index_at(url, log=log) as index:
+        for _ in range(5):
+            with pytest.raises(NotCompared, match=Uncompared.BROKEN):
+                await index.search(HERE, vector(1), 5)
     assert log.events == ["error: redis has no vector sets: nothing is compared"]
 
 
