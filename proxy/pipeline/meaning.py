@@ -122,7 +122,7 @@ class Meaning:
         self._searching: dict[bytes, asyncio.Future[None]] = {}
         self._learning = 0
         self._unread: deque[Learnt] = deque(maxlen=MAX_UNREAD)
-        """What others have learnt with another encoder: to be made anew."""
+        """What others have learnt with another encoder, and what was lost: to be made anew."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -289,7 +289,10 @@ class Meaning:
                 self._keep(one, space)
 
     async def learnt(self, keys: Sequence[bytes]) -> list[Learnt]:
-        """What is known of some entries, for others to take in."""
+        """What is known of some entries, for others to take in.
+
+        Vectors that a shared index has lost are made anew, little by little, and told then.
+        """
         partitions: dict[Partition, list[bytes]] = {}
         for key in keys:
             known = self._known.get(key)
@@ -302,7 +305,9 @@ class Meaning:
             for key in its_keys:
                 known, vector = self._known.get(key), vectors.get(key)
                 if known is not None and vector is not None:
-                    found.append(_learnt(key, known, space, vector))
+                    found.append(_learnt(key, known, space, to_bytes(vector)))
+                elif known is not None and space.index.is_shared:
+                    self._read_later(_learnt(key, known, space, b""))  # it was lost there
         return found
 
     def _keep(self, one: Learnt, space: Space) -> None:
@@ -329,7 +334,8 @@ class Meaning:
             except NotCompared:
                 pass  # found by its key alone
             else:
-                if one.key not in self._known and self._store.peek(one.key) is not None:
+                is_wanted = one.key not in self._known or space.index.is_shared
+                if is_wanted and self._store.peek(one.key) is not None:
                     space.index.add(one.history, one.key, vector, until=one.until)
                     self._keep(one, space)
                     self._tell(one.key, space, vector)
@@ -338,7 +344,7 @@ class Meaning:
     def _tell(self, key: bytes, space: Space, vector: Vector) -> None:
         known = self._known.get(key)
         if self._note is not None and known is not None:
-            self._note(_learnt(key, known, space, vector))
+            self._note(_learnt(key, known, space, to_bytes(vector)))
 
     def forget(self, key: bytes, *, is_evicted: bool = False) -> None:
         """An entry is gone from the store: from now on it is not found.
@@ -532,7 +538,7 @@ class Meaning:
                 self._note(one)
 
 
-def _learnt(key: bytes, known: Known, space: Space, vector: Vector) -> Learnt:
+def _learnt(key: bytes, known: Known, space: Space, vector: bytes) -> Learnt:
     partition = known.partition
     return Learnt(
         key=key,
@@ -542,7 +548,7 @@ def _learnt(key: bytes, known: Known, space: Space, vector: Vector) -> Learnt:
         text=known.text,
         until=known.until,
         encoder=space.encoder.identity,
-        vector=to_bytes(vector),
+        vector=vector,
     )
 
 

@@ -1,6 +1,5 @@
 """Two proxies that search the vector sets of one Redis (C5): found, isolated, doing without."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,6 +10,7 @@ from tests.conftest import StartProxy
 from tests.fakes.client import Answer, ask, question
 from tests.fakes.models import prepared_models
 from tests.fakes.redis import RedisServer, running_redis
+from tests.fakes.redis import until as redis_until
 from tests.watch import figure, until
 
 STORED, REWORDED = "What is the capital city of Peru?", "Which city is the capital of Peru?"
@@ -40,12 +40,14 @@ async def asked(app: App, text: str, *, key: str = "one") -> Answer:
 
 
 async def stored(app: App, text: str, server: RedisServer) -> None:
-    """Let a proxy learn an answer, and wait until its vector is in Redis."""
-    before = len(await server.command("KEYS", "*:p:*"))
+    """Let a proxy learn an answer, and wait until Redis has it, its question, and its vector."""
+
+    async def is_there() -> bool:
+        names = [await server.command("KEYS", f"*:{kind}") for kind in ("e", "m", "p:*")]
+        return all(names)
+
     await asked(app, text)
-    async with asyncio.timeout(20.0):
-        while len(await server.command("KEYS", "*:p:*")) == before:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.02)
+    await redis_until(is_there)
 
 
 async def test_what_one_has_stored_the_other_finds_by_meaning(proxy: StartProxy) -> None:

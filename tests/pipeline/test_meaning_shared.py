@@ -112,6 +112,19 @@ async def test_what_was_asked_again_is_put_back_where_redis_has_lost_it(replicas
     assert await replicas.other.finds(near(ASKED)) == stored.key
 
 
+async def test_vectors_that_were_lost_are_made_anew_when_everything_is_told(
+    replicas: Replicas,
+) -> None:
+    stored = await replicas.know(STORED)
+    told = replicas.learnt.pop(stored.key)
+    replicas.index.discard(near(STORED).key.history, stored.key)
+    assert await replicas.one.meaning.learnt([stored.key]) == []
+    await replicas.one.settled()
+    assert replicas.learnt == {stored.key: told}
+    assert await replicas.other.finds(near(ASKED)) == stored.key
+    assert await replicas.one.meaning.learnt([stored.key]) == [told]
+
+
 async def test_an_entry_of_another_partition_is_not_served_whatever_the_index_says(
     replicas: Replicas,
 ) -> None:
