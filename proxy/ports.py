@@ -1,6 +1,6 @@
 """What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -21,7 +21,7 @@ Matrix: TypeAlias = "npt.NDArray[np.float32]"
 """Shape (entries, dimensions); each row of length 1."""
 
 
-TakeIn: TypeAlias = Callable[[Sequence[Change]], Awaitable[None]]
+TakeIn: TypeAlias = Callable[[Sequence[Change]], Coroutine[object, object, None]]
 """Takes in what others have changed, in order; waits between, so that the event loop stays free."""
 
 

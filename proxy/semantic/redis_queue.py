@@ -29,6 +29,9 @@ class Waiting:
             if isinstance(earlier, Discard):
                 return
             write = earlier._replace(until=write.until)
+        if isinstance(write, Add) and write.is_offer and len(self._writes) >= self._max:
+            self.left_out += 1  # it does not drive out what is new
+            return
         self._writes[write.key] = write
         self._shorten()
 

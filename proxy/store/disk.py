@@ -129,6 +129,11 @@ class DiskJournal:
         self._thread.shutdown(wait=False)
         await asyncio.wait((asyncio.wrap_future(closing),), timeout=CLOSE_SECONDS)
 
+    @property
+    def is_well(self) -> bool:
+        """Whether the disk lets us write."""
+        return not self._is_stopped
+
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
         return {
@@ -178,10 +183,18 @@ class DiskJournal:
         for rows in await self._in_thread(self._file.listing):
             changes = await self._in_thread(self._file.read, rows)
             if changes:
-                await self._take_in(changes)
-            if self._clock.monotonic() - self._committed_at > TICK_SECONDS:
-                await self._exchange()
+                await self._hand_over(changes)
         self._has_loaded = True
+
+    async def _hand_over(self, changes: Sequence[Change]) -> None:
+        """Have some taken in. That may take long: what changes meanwhile is written then too."""
+        async with asyncio.TaskGroup() as group:
+            taking = group.create_task(self._take_in(changes))
+            while not taking.done():
+                left = self._committed_at + TICK_SECONDS - self._clock.monotonic()
+                await asyncio.wait((taking,), timeout=max(0.0, left))
+                if self._clock.monotonic() - self._committed_at >= TICK_SECONDS:
+                    await self._exchange()
 
     async def _exchange(self) -> None:
         """Write what waits, and hand over what others have changed. Raises DiskTrouble."""

@@ -42,7 +42,7 @@ from proxy.store.disk_rows import (
 from proxy.telemetry.log import Log
 
 SWEEP_SECONDS = 60.0
-_ORDER = ("renewed", "purged", "rejected", "barred", "deleted", "put", "learnt", "aliased")
+_ORDER = ("renewed", "purged", "rejected", "barred", "deleted", "aliased", "put", "learnt")
 """What is handed over first is what the rest is judged by."""
 _POLLED_AT_ONCE = 4 * AT_ONCE
 _FREE_PAGES = 256

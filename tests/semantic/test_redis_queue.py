@@ -71,3 +71,10 @@ def test_over_the_bound_the_oldest_are_left_out() -> None:
     waiting.take(2)
     waiting.leave_out()
     assert (waiting.left_out, len(waiting)) == (4, 0)
+
+
+def test_an_offer_drives_nothing_out() -> None:
+    waiting = Waiting(1)
+    waiting.put(add(1))
+    waiting.put(add(2, is_offer=True))
+    assert (waiting.take(9), waiting.left_out) == ([add(1)], 1)
