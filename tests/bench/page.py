@@ -21,7 +21,7 @@ from tests.bench.figures import (
 from tests.bench.footprint import Memory, StartUp
 from tests.bench.parts import Part
 from tests.bench.semantic import Semantic
-from tests.bench.semantic_page import semantic_figures, semantic_section
+from tests.bench.semantic_page import semantic_figures, semantic_section, vectors_section
 from tests.bench.several import Several
 from tests.bench.systems import (
     BARE_HIT,
@@ -33,6 +33,7 @@ from tests.bench.systems import (
     UPSTREAM,
 )
 from tests.bench.table import heading, judged_row, number, row
+from tests.bench.vectors import kept
 
 _PACKAGES = (
     *("uvloop", "aiohttp", "orjson", "structlog", "prometheus-client"),
@@ -118,6 +119,7 @@ make bench                                            # writes this page and doc
 python -m tests.bench --quick                         # a look in a minute; writes nothing
 python -m tests.bench --only hit_json --rounds 9      # one piece of work
 python -m tests.bench --only semantic crowd           # what is found by meaning
+python -m tests.bench --only vectors                  # in Redis; writes docs/bench-vectors.json
 ```
 """
 
@@ -299,6 +301,7 @@ def page(findings: Findings) -> str:
         + _ratios(findings.ratios)
         + _absolute(findings.absolute)
         + semantic_section(findings.semantic, findings.crowds)
+        + vectors_section(kept())
         + _footprint(findings.memory, findings.start)
         + _several(findings.several)
         + _parts(findings.parts)

@@ -18,8 +18,10 @@ from tests.bench.page import Findings, page
 from tests.bench.processes import ROOT, BenchError, Processes, python
 from tests.bench.questions import LANGUAGES
 from tests.bench.semantic import HIT, RATIO, Scale, Semantic, measure_semantic
+from tests.bench.semantic_page import vectors_section
 from tests.bench.several import measure_several
 from tests.bench.systems import start_upstream
+from tests.bench.vectors import EXACT, HNSWLIB, REDIS, measure_vectors
 from tests.bench.work import CHAT_ANSWER, CHAT_FRAMES, WORKS, Worded, request_body
 from tests.fakes.models import prepared_models
 
@@ -116,6 +118,15 @@ def test_what_is_found_by_meaning_is_measured(models: None, tmp_path: Path) -> N
     written = page(_findings(found, [crowd]))
     for target, value in _findings(found, [crowd]).judged():
         assert (value is not None) == (f"`{target.name}`" in written), target.name
+
+
+def test_vectors_in_redis_are_measured_beside_others() -> None:
+    found = measure_vectors([300])
+    assert [one.name for one in found] == [REDIS, HNSWLIB, EXACT]
+    assert all(one.recall > 0.9 and one.search_p50 > 0 for one in found)
+    written = vectors_section(found)
+    assert all(f"| {one.name} | 300 |" in written for one in found)
+    assert vectors_section([]) == ""
 
 
 def test_the_parts_of_a_hit_are_measured(models: None) -> None:
