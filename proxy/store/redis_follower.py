@@ -24,6 +24,8 @@ AT_ONCE = 200
 BLOCK_MILLISECONDS = 1000
 CALL_SECONDS = 5.0
 CHECK_SECONDS = 1.0
+SLOW_SECONDS = 0.1
+"""Who takes so long to take changes in may be overtaken by the end of the log."""
 PAUSES = (0.2, 1.0)
 """Seconds after a failure: at first, and at most."""
 
@@ -156,7 +158,10 @@ class Follower:
             return
         others = [record for record in records if record.writer != self._name]
         if others:
+            began = self._clock.monotonic()
             await self._take(others, hooks)
+            if self._clock.monotonic() - began >= SLOW_SECONDS:
+                self._checked = float("-inf")
         self.position = records[-1].position
         self.lag = max(0.0, self._clock.now() - records[-1].position[0] / 1000)
 
