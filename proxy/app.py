@@ -1,6 +1,7 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
+import hashlib
 import importlib
 import logging
 import platform
@@ -9,6 +10,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.change import Change, Put
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -28,16 +31,19 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
+from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.journaled import JournaledStore
+from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import purge
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock
-from proxy.reload import Reloader, ReloadResult, Trigger
+from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
 from proxy.server.decode import Limits
 from proxy.server.encode import STALL_SECONDS, Encoder
@@ -45,7 +51,7 @@ from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
-from proxy.telemetry.lag import watch_lag
+from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.report import Backlog, Reporter
@@ -61,9 +67,27 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions"})
+BACKLOG = 1024
+"""Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
 STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What one of several processes that share an address is told by the one that keeps them."""
+
+    number: int
+    """From 1."""
+    listen: Address
+    """The address to share, with the port that the system chose."""
+    admin_socket: str
+    """The path of the socket of its admin listener."""
+    secret: bytes = field(repr=False)
+    """In place of one of its own, so that digests of credentials are alike."""
+    log_form: str
+    """json or console; its own standard output is a pipe."""
 
 
 class App:
@@ -78,28 +102,37 @@ class App:
         load: Callable[[], Config] | None = None,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
+        worker: Worker | None = None,
     ) -> None:
         """`write` takes log lines. `path` is the file that is watched, `load` reads it again.
+
+        `worker` is given where several processes serve as one.
 
         Must be made inside a running event loop.
         """
         static, dynamic = config.static, config.dynamic
         clock = clock or SystemClock()
         self._clock = clock
-        self.log = StructLog(write, form=static.log_format, level=dynamic.log_level, wall=clock.now)
+        self._worker = worker
+        self.log = StructLog(
+            write,
+            form=worker.log_form if worker else static.log_format,
+            level=dynamic.log_level,
+            wall=clock.now,
+            worker=worker.number if worker else None,
+        )
         self.metrics = Metrics(__version__)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
-        # Without a configured secret the digests of credentials are unlike in every process.
-        self._secret = static.secret.encode() or secrets.token_bytes(32)
         self._generation = 0
-        self._acceptance = Acceptance()
-        self._store = MemoryStore(
+        self._acceptance = Acceptance(clock, self._note)
+        self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
         )
+        self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
         self._negatives = Negatives()
         self._level: SemanticLevel | None = None
@@ -110,8 +143,36 @@ class App:
             store=self._store,
             aliases=self._aliases,
             negatives=self._negatives,
+            clock=clock,
             on_opinion=self._heard,
+            on_rejected=self._note,
         )
+        self._ledger = Ledger(
+            store=self._memory,
+            aliases=self._aliases,
+            feedback=self._feedback,
+            acceptance=self._acceptance,
+            on_purged=self._purged_elsewhere,
+            on_renewed=lambda renewed: None,
+            clock=clock,
+        )
+        self._persistence = Persistence(
+            static,
+            own_secret=worker.secret if worker else secrets.token_bytes(32),
+            ledger=self._ledger,
+            max_entries=dynamic.memory_max_entries,
+            on_secret=self._use_secret,
+            clock=clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
+        self._secret = self._persistence.secret
+        shared = self._persistence.shared
+        self._replicas: Replicas | None = None
+        if shared is not None:
+            self._replicas = Replicas(
+                shared, admit=self._ledger.admit, patience=static.redis_collapse_wait
+            )
         self._recorder = Recorder(
             store=self._store,
             clock=clock,
@@ -132,7 +193,9 @@ class App:
             acceptance=self._acceptance,
             tasks=self._tasks,
             clock=clock,
+            replicas=self._replicas,
         )
+        self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -155,7 +218,10 @@ class App:
             config,
             report=self._reloaded,
         )
-        self.metrics.watch(self._figures, _COUNTERS)
+        self.metrics.watch(self._figures, _COUNTERS | COUNTERS)
+        self.metrics.watch_tasks(
+            lambda: heartbeats.pulses(self._tasks.heartbeats, now=loop.time(), wall=clock.now())
+        )
         self._server = Server(
             self._handler.handle,
             request_factory=request_of,
@@ -179,20 +245,44 @@ class App:
         admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
-        self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
-        self.url = await self._listen(data, static.listen, "listen")
+        if self._worker is None:
+            self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
+            self.url = await self._listen(data, static.listen, "listen")
+        else:
+            await self._set_up(admin)
+            await web.UnixSite(admin, self._worker.admin_socket).start()
+            self.url = await self._listen(data, self._worker.listen, "listen")
         for pool in self.reloader.current.dynamic.pools:
             if pool.url.endswith("/v1"):
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
+        self._keep_loops()
+        self._load_semantic(self.reloader.current)
+        stop = self._tasks.spawn(self._persistence.start(), "load-entries")
+        self._stop_watching.append(stop)
+        if self._worker is None:
+            self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
+        else:
+            self.log.emit("info", "worker listening", {"url": self.url})
+
+    def _keep_loops(self) -> None:
+        keep, sleep = self._tasks.keep, asyncio.sleep
+        monotonic, now = self._clock.monotonic, asyncio.get_running_loop().time
         self._stop_watching += (
-            self._tasks.spawn(self.reloader.watch(), "watch-config"),
-            self._tasks.spawn(
-                watch_lag(asyncio.sleep, self._clock.monotonic, self.metrics.lag), "watch-lag"
+            keep(self.reloader.watch, "watch-config", every=POLL_SECONDS),
+            keep(
+                lambda beat: lag.watch_lag(sleep, monotonic, self.metrics.lag, beat),
+                "watch-lag",
+                every=lag.EVERY_SECONDS,
+            ),
+            keep(
+                lambda beat: heartbeats.watch_heartbeats(
+                    self._tasks.heartbeats, sleep=sleep, now=now, log=self.log, beat=beat
+                ),
+                "watch-heartbeats",
+                every=heartbeats.EVERY_SECONDS,
             ),
         )
-        self._load_semantic(self.reloader.current)
-        self.log.emit("info", "listening", {"url": self.url, "admin_url": self.admin_url})
 
     async def stop(self) -> None:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
@@ -213,6 +303,7 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
@@ -229,7 +320,7 @@ class App:
         """Swap in a configuration; requests under way end with the one they began with."""
         dynamic = config.dynamic
         self._recorder.max_bytes = dynamic.memory_max_entry_bytes
-        self._store.resize(
+        self._memory.resize(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
@@ -239,14 +330,14 @@ class App:
         self._handler.limits = _limits(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
+        self._judge_by(config)
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
     async def purge(self, selector: Selector, soft: bool) -> int:
         """Take out what a selector names, of answers on their way too; how many were stored."""
-        self._recorder.flush()
-        self._fetcher.purged(selector)
-        return await purge(self._store, selector, soft=soft)
+        self._purged_elsewhere(selector)
+        return await self._ledger.purge(selector, soft=soft)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -277,6 +368,7 @@ class App:
             feedback=self._feedback,
             upstream=self._upstream,
             clock=self._clock,
+            replicas=self._replicas,
         )
 
     def _load_semantic(self, config: Config) -> None:
@@ -288,6 +380,8 @@ class App:
             # Who stops meanwhile does not wait for it.
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
+        elif not is_wanted and self._level is None:
+            self._ledger.learn_by(None)
 
     async def _bring_semantic(self) -> None:
         try:
@@ -300,14 +394,19 @@ class App:
                 told = {"why": str(error), "remedy": remedy}
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
+            if self._level is None:
+                self._ledger.learn_by(None)
             self._is_loading = False
             self._has_loaded = True
 
     async def _make_semantic(self, module: ModuleType) -> None:
         static = self.reloader.current.static
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
+        self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
+        identities = await asyncio.to_thread(module.identities_of, static.encoders)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
+            identities=identities,
             gate=gate,
             scan_below=static.scan_below,
             store=self._store,
@@ -316,14 +415,37 @@ class App:
             clock=self._clock,
             tasks=self._tasks,
             log=self.log,
+            note=self._note,
         )
         self._level = level
+        self._judge_by(self.reloader.current)
+        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
         await level.loaded()
 
+    def _judge_by(self, config: Config) -> None:
+        """Say what decides by meaning from now on."""
+        if self._level is not None:
+            rules = [one.fingerprint for one in _semantic_rules(config)]
+            digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
+            self._ledger.judge = self._level.meaning.judge = digest.digest()
+
+    def _purged_elsewhere(self, selector: Selector) -> None:
+        self._recorder.flush()
+        self._fetcher.purged(selector)
+
+    def _use_secret(self, secret: bytes) -> None:
+        """Take over the secret that replicas have in common."""
+        self._secret = secret
+        self._handler.pipeline = self._pipeline(self.reloader.current)
+
+    def _note(self, change: Change) -> None:
+        self._ledger.note(change)
+
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
@@ -337,21 +459,14 @@ class App:
         self.log.emit("info", "feedback", told)
 
     async def _listen(self, runner: web.BaseRunner, address: Address, key: str) -> str:
+        await self._set_up(runner)
+        listener = bound(address, key, is_shared=self._worker is not None)
+        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        return url_of(listener)
+
+    async def _set_up(self, runner: web.BaseRunner) -> None:
         await runner.setup()
         self._runners.append(runner)
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        try:
-            listener = socket.create_server(
-                (address.host, address.port), family=family, backlog=1024
-            )
-        except OSError as error:
-            raise OSError(f"{key} {address}: {error.strerror}") from error
-        if sys.platform == "linux":
-            # A closed connection whose client never takes the rest goes away by itself.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
-        await web.SockSite(runner, listener, backlog=1024).start()
-        host, port = runner.addresses[0][:2]
-        return f"http://{Address(host, port)}"
 
     def _controls(self) -> Controls:
         async def reload() -> dict[str, Any]:
@@ -361,6 +476,7 @@ class App:
             version={"version": __version__, "python": platform.python_version()},
             token=self.reloader.current.static.admin_token,
             state=self._state,
+            detail=self._detail,
             metrics=self.exposition,
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
@@ -399,13 +515,31 @@ class App:
             return "draining"
         if not self.url:
             return "starting"
-        return "loading" if self._is_loading and not self._has_loaded else "ok"
+        is_loading = self._is_loading and not self._has_loaded
+        return "loading" if is_loading or self._persistence.is_loading else "ok"
+
+    def _detail(self) -> dict[str, Any]:
+        now = asyncio.get_running_loop().time()
+        return {
+            "tasks": heartbeats.detail(self._tasks.heartbeats, now=now),
+            "parts": self._parts(),
+        }
+
+    def _parts(self) -> dict[str, str]:
+        """What may be broken while requests are served: "ok", "off", or what is wrong."""
+        if self._is_loading:
+            semantic = "loading"
+        elif self._level is not None:
+            semantic = "ok" if self._level.figures()["encoders_ready"] else "no encoder"
+        else:
+            semantic = "missing" if self._has_loaded else "off"
+        return {"semantic": semantic, **self._persistence.states()}
 
     def _figures(self) -> dict[str, float]:
         return {
-            "entries": len(self._store),
-            "store_bytes": self._store.size_bytes,
-            "evictions": self._store.evictions,
+            "entries": len(self._memory),
+            "store_bytes": self._memory.size_bytes,
+            "evictions": self._memory.evictions,
             "in_flight_requests": self._handler.in_flight,
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
@@ -413,6 +547,7 @@ class App:
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),
+            **self._persistence.figures(),
         }
 
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:
@@ -427,6 +562,40 @@ class App:
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
+
+
+def bound(
+    address: Address, key: str, *, is_shared: bool = False, listens: bool = True
+) -> socket.socket:
+    """A socket that is bound to an address and listens, unless told otherwise.
+
+    What is shared may be bound by several processes; those that listen share what comes in.
+    Raises OSError, which names the configuration's `key`, where the address cannot be had.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if listener.family is socket.AF_INET6:
+            # As create_server: the same port of IPv4 is another address.
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if sys.platform == "linux":
+            # A closed connection whose client never takes the rest goes away by itself.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
+        listener.bind((address.host, address.port))
+        if listens:
+            listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise OSError(f"{key} {address}: {error.strerror}") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL of a socket's address."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{Address(host, port)}"
 
 
 def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:

@@ -151,12 +151,14 @@ def load(
     listen: str | None = None,
     admin_listen: str | None = None,
     env: Mapping[str, str],
+    raw: bytes | None = None,
 ) -> Config:
     """The configuration of a file, if there is one, and the command line, which wins.
 
-    Reads the file, so it blocks. Raises ConfigError with all mistakes.
+    Reads the file unless its content is given, so it blocks. Raises ConfigError with all mistakes.
     """
-    raw = b"" if path is None else read_bytes(path)
+    if raw is None:
+        raw = b"" if path is None else read_bytes(path)
     overrides = {"upstream": upstream, "listen": listen, "admin.listen": admin_listen}
     given = {key: value for key, value in overrides.items() if value is not None}
     document = Document("") if path is None else parse(raw, str(path), env)

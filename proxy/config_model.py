@@ -357,7 +357,9 @@ class Redis(Section):
     deadline: Deadline = setting(
         "20ms", "How long a request waits for Redis at most.", restart=True
     )
-    max_connections: Count = setting(16, "Connections to each server.", restart=True)
+    max_connections: Count = setting(
+        16, "Connections to each server; fewer than 5 count as 5.", restart=True
+    )
     log_entries: Count = setting(
         100_000, "Changes that the log holds for replicas that are behind.", restart=True
     )

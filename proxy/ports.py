@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # a proxy that does not compare by meaning does without numpy
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 """Shape (dimensions,), of length 1."""
+Matrix: TypeAlias = "npt.NDArray[np.float32]"
+"""Shape (entries, dimensions); each row of length 1."""
 
 
 TakeIn: TypeAlias = Callable[[Sequence[Change]], Awaitable[None]]
@@ -81,7 +83,7 @@ class Shared(Protocol):
         """
 
     async def claim(self, key: bytes, patience: float) -> StoredResponse | None:
-        """Ask whether another replica has, or makes, the answer that is missing here.
+        """Ask whether another replica has, or makes, the fresh answer that is missing here.
 
         Where one makes it just now, wait for it, `patience` seconds at most, and give what it has
         stored. None: call the upstream; until `release` the others wait for that. Never raises.
@@ -176,7 +178,10 @@ class Encoder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Name and digest of model and tokenizer: vectors of unlike identities do not compare."""
+        """Name and digest of model and tokenizer: vectors of unlike identities do not compare.
+
+        Empty as long as it is not known.
+        """
 
     async def embed(self, text: str, *, deadline: float) -> Vector:
         """The vector of a whole text, at most `deadline` seconds from now.
@@ -205,6 +210,12 @@ class VectorIndex(Protocol):
 
     def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
         """Take an entry in, soon; in place of what the key had. Never blocks."""
+
+    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: "Matrix") -> None:
+        """Take in those that are not here, and wait until they can be found."""
+
+    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries, as far as they are here."""
 
     def discard(self, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""

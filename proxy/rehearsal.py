@@ -99,7 +99,7 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, upstream = Acceptance(), _Told()
+        acceptance, upstream = Acceptance(clock), _Told()
         self._pipeline = Pipeline(
             rules=_patient(config.rules(1)),
             operations=operations,
@@ -120,6 +120,7 @@ class Rehearsal:
                 store=self._store,
                 aliases=aliases,
                 negatives=negatives,
+                clock=clock,
                 on_opinion=lambda opinion: None,
             ),
             upstream=upstream,

@@ -12,9 +12,12 @@ from watchfiles import awatch
 
 from proxy.config import Config, static_changes
 from proxy.config_file import ConfigError, Problem, read_bytes
+from proxy.tasks import Beat
 
 Trigger: TypeAlias = Literal["file", "signal", "admin"]
 
+POLL_SECONDS = 10.0
+"""How long a change may go unnoticed where the file system tells nothing."""
 _DEBOUNCE_MS = 1000
 """Longest time over which changes are collected into one."""
 _QUIET_MS = 100
@@ -48,7 +51,7 @@ class Reloader:
         current: Config,
         *,
         report: Callable[[Trigger, ReloadResult], None],
-        poll_interval: float = 10.0,
+        poll_interval: float = POLL_SECONDS,
     ) -> None:
         """`load` reads the file, so it may block and raise ConfigError; `apply` swaps.
 
@@ -75,8 +78,8 @@ class Reloader:
         async with self._lock:
             return await self._reload(trigger)
 
-    async def watch(self) -> None:
-        """Reload whenever the file's content changes, until cancelled.
+    async def watch(self, beat: Beat = lambda: None) -> None:
+        """Reload whenever the file's content changes, until cancelled; a beat for every look.
 
         Watches the directory, since a ConfigMap is swapped by a link beside the file, and compares
         the content every `poll_interval`, since subPath mounts and network file systems tell
@@ -86,14 +89,15 @@ class Reloader:
             return
         while True:
             await self._look()
+            beat()
             try:
-                await self._watch_directory(self._path.parent)
+                await self._watch_directory(self._path.parent, beat)
             except (OSError, RuntimeError):
                 # The directory is missing, or the system has no watcher left (a RuntimeError of
                 # watchfiles): the comparison goes on.
                 await asyncio.sleep(self._poll_interval)
 
-    async def _watch_directory(self, directory: Path) -> None:
+    async def _watch_directory(self, directory: Path, beat: Beat) -> None:
         """Look at every change, until nothing has changed for long or the watcher is of no use."""
         changes = awatch(
             directory,
@@ -109,6 +113,7 @@ class Reloader:
                 if not changed or str(directory) in (path for _, path in changed):
                     return
                 await self._look()
+                beat()
 
     async def _look(self) -> None:
         """Reload if the content is not the one of the last attempt."""

@@ -4,11 +4,15 @@ Imported only where questions are compared by meaning, since it brings numpy and
 """
 
 import asyncio
+import hashlib
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from proxy import __version__
 from proxy.config_model import EncoderModel
+from proxy.core.cache.change import Change
 from proxy.core.meaning.gate import Gate
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.script import Script
@@ -17,6 +21,7 @@ from proxy.core.meaning.verifier import read, shipped
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.meaning import Meaning, Space
 from proxy.ports import Clock, Store
+from proxy.semantic import manifest
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.encoders import Encoders, Served
 from proxy.semantic.index import PartitionedIndex
@@ -42,14 +47,22 @@ class SemanticLevel:
         clock: Clock,
         tasks: Tasks,
         log: Log,
+        identities: Sequence[str] = (),
+        note: Callable[[Change], None] | None = None,
     ) -> None:
-        """Must be made on the event loop. `gate` is of `make_gate`."""
+        """Must be made on the event loop.
+
+        `gate` is of `make_gate`, `note` as Meaning takes it, and `identities` are those of the
+        encoders as `identities_of` tells them; without, what others have learnt is embedded anew.
+        """
         served = [
             Served(
-                EncoderWorker(Path(encoder.model).name, partial(load, encoder), log=log),
+                EncoderWorker(
+                    Path(encoder.model).name, partial(load, encoder), log=log, identity=identity
+                ),
                 frozenset(map(Script, encoder.scripts)),
             )
-            for encoder in encoders
+            for encoder, identity in zip(encoders, identities or [""] * len(encoders), strict=True)
         ]
         self._encoders = Encoders(served)
         self._eager = [
@@ -70,6 +83,7 @@ class SemanticLevel:
             negatives=negatives,
             clock=clock,
             tasks=tasks,
+            note=note,
         )
 
     async def loaded(self) -> None:
@@ -106,9 +120,29 @@ def load(encoder: EncoderModel) -> OnnxEncoder:
     return OnnxEncoder(directory, threads=encoder.threads)
 
 
+def identities_of(encoders: Sequence[EncoderModel]) -> list[str]:
+    """The identities of encoders, without loading them; empty where one is not prepared. Blocks."""
+    # An absolute name stands for itself.
+    directories = [default_directory(os.environ) / encoder.model for encoder in encoders]
+    return [_identity(directory) for directory in directories]
+
+
+def _identity(directory: Path) -> str:
+    try:
+        return manifest.read(directory).identity
+    except ModelError:
+        return ""  # loading it tells why
+
+
 def make_gate(verifier: str) -> Gate:
     """The gate with the verifier of a file, or the shipped one where none is named.
 
     Blocks. Raises VerifierError or OSError.
     """
     return Gate(read(Path(verifier).read_bytes(), verifier) if verifier else shipped())
+
+
+def gate_digest(verifier: str) -> bytes:
+    """Tells gates of unlike versions or verifiers apart. Blocks. Raises OSError."""
+    content = Path(verifier).read_bytes() if verifier else b""
+    return hashlib.sha256(__version__.encode() + content).digest()

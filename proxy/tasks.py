@@ -39,6 +39,7 @@ class Tasks:
         """`on_error` is told the name and the exception of a task that died of one."""
         self._on_error = on_error
         self._running: set[asyncio.Task[Any]] = set()
+        self._endless: set[asyncio.Task[Any]] = set()
         self._heartbeats: dict[str, Heartbeat] = {}
 
     def __len__(self) -> int:
@@ -46,10 +47,13 @@ class Tasks:
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> Callable[[], object]:
         """Run a coroutine in the background; what is returned cancels it."""
+        return self._begin(coroutine, name).cancel
+
+    def _begin(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self._running.add(task)
         task.add_done_callback(self._done)
-        return task.cancel
+        return task
 
     @property
     def heartbeats(self) -> Mapping[str, Heartbeat]:
@@ -61,19 +65,25 @@ class Tasks:
     ) -> Callable[[], object]:
         """Run a loop until what is returned is called.
 
-        What dies of an error is told of and begun again after a pause; one that returns has ended.
+        What dies of an error, or of a cancellation that is not ours, is told of and begun again
+        after a pause; one that returns has ended.
         `run` gets a function to call after each piece of work that went well, at least every
         `every` seconds when all is in order.
         """
         heartbeat = Heartbeat(every, asyncio.get_running_loop().time())
         self._heartbeats[name] = heartbeat
-        cancel = self.spawn(self._keep(run, name, heartbeat), name)
+        task = self._begin(self._keep(run, name, heartbeat), f"keep {name}")
+        self._endless.add(task)
 
         def end() -> None:
-            self._heartbeats.pop(name, None)
-            cancel()
+            self._forget(name, heartbeat)
+            task.cancel()
 
         return end
+
+    def _forget(self, name: str, heartbeat: Heartbeat) -> None:
+        if self._heartbeats.get(name) is heartbeat:  # another may have its name by now
+            del self._heartbeats[name]
 
     async def _keep(
         self,
@@ -94,10 +104,13 @@ class Tasks:
             except asyncio.CancelledError:
                 task.cancel()
                 await asyncio.wait((task,))
+                if (error := _error(task)) is not None:
+                    self._on_error(name, error)
                 raise
-            error = None if task.cancelled() else task.exception()
+            # Nobody but us ends it: that something it waited for was cancelled is a death too.
+            error = asyncio.CancelledError() if task.cancelled() else _error(task)
             if error is None:
-                self._heartbeats.pop(name, None)
+                self._forget(name, heartbeat)
                 return
             heartbeat.deaths += 1
             self._on_error(name, error)
@@ -106,15 +119,24 @@ class Tasks:
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        self._endless.discard(task)
+        if (error := _error(task)) is not None:
             self._on_error(task.get_name(), error)
 
     async def drain(self, grace: float) -> None:
-        """Wait up to `grace` seconds for all to end, then cancel the rest and wait for that."""
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace)
+        """Wait up to `grace` seconds for all to end, then cancel the rest and wait for that.
+
+        Loops that are kept would never end: they are only cancelled.
+        """
+        if ending := self._running - self._endless:
+            await asyncio.wait(ending, timeout=grace)
         # Again and again, for what is cancelled may leave a task behind.
         while self._running:
             for task in self._running:
                 task.cancel()
             await asyncio.wait(self._running)
+
+
+def _error(task: asyncio.Task[Any]) -> BaseException | None:
+    """What a task that has ended died of; None where it was cancelled or returned."""
+    return None if task.cancelled() else task.exception()

@@ -14,9 +14,13 @@ from proxy.core.exchange import Fwd
 from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS
 from proxy.core.wire.headers import STORED
 from proxy.core.wire.operation import discover
+from proxy.redis_link.errors import Reason
+from proxy.redis_link.link import COUNTERS as LINK_COUNTERS
+from proxy.store.shared import COUNTERS as SHARED_COUNTERS
 
 ROOT = Path(__file__).parent.parent
 HTTP = (ROOT / "docs" / "http.md").read_text("utf-8")
+REDIS = (ROOT / "docs" / "redis.md").read_text("utf-8")
 
 
 def errors(kind: type[ProxyError] = ProxyError) -> Iterator[type[ProxyError]]:
@@ -40,6 +44,17 @@ def errors(kind: type[ProxyError] = ProxyError) -> Iterator[type[ProxyError]]:
 )
 def test_the_http_contract_names_it(name: str) -> None:
     assert name in HTTP if name.startswith("|") else f"`{name}`" in HTTP
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *Reason,
+        *(name for name in LINK_COUNTERS | SHARED_COUNTERS if "failures" not in name),
+    ],
+)
+def test_the_page_on_redis_names_it(name: str) -> None:
+    assert f"`{name}`" in REDIS or f"`reprise_{name}`" in REDIS
 
 
 def test_the_http_contract_names_every_way_to_the_upstream() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from proxy.tasks import Heartbeat, Tasks
+from tests.watch import until
 
 Told = list[tuple[str, BaseException]]
 
@@ -213,14 +214,71 @@ async def test_a_loop_that_dies_is_told_of_and_begun_again(
     await tasks.drain(1)
 
 
-async def test_a_loop_that_is_cancelled_from_outside_has_ended(tasks: Tasks, told: Told) -> None:
+async def test_a_loop_whose_work_is_cancelled_by_another_is_begun_again(
+    tasks: Tasks, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.tasks.FIRST_PAUSE", 0.001)
+    again = asyncio.Event()
+
     async def run(beat: Callable[[], None]) -> None:
-        await asyncio.sleep(0)
+        if told:
+            again.set()
+            await asyncio.Event().wait()
         raise asyncio.CancelledError
+
+    tasks.keep(run, "loop", every=1.0)
+    async with asyncio.timeout(10):
+        await again.wait()
+    assert [(name, type(error)) for name, error in told] == [("loop", asyncio.CancelledError)]
+    assert tasks.heartbeats["loop"].deaths == 1
+
+
+async def test_a_loop_that_returns_has_ended(tasks: Tasks, told: Told) -> None:
+    async def run(beat: Callable[[], None]) -> None:
+        beat()
 
     tasks.keep(run, "loop", every=1.0)
     await tasks.drain(5)
     assert (tasks.heartbeats, told) == ({}, [])
+
+
+async def test_a_loop_is_stopped_in_its_pause(
+    tasks: Tasks, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.tasks.FIRST_PAUSE", 1000.0)
+    stop = tasks.keep(lambda beat: fail(OSError()), "loop", every=1.0)
+    async with asyncio.timeout(10):
+        await until(lambda: told)
+        stop()
+        await tasks.drain(1000)
+    assert [name for name, _ in told] == ["loop"]
+
+
+async def test_what_a_loop_dies_of_while_it_is_stopped_is_told(tasks: Tasks, told: Told) -> None:
+    begun = asyncio.Event()
+
+    async def run(beat: Callable[[], None]) -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("disk full")
+
+    stop = tasks.keep(run, "loop", every=1.0)
+    await begun.wait()
+    stop()
+    await tasks.drain(5)
+    assert [(name, str(error)) for name, error in told] == [("loop", "disk full")]
+
+
+async def test_a_loop_that_is_stopped_leaves_the_heartbeat_of_its_heir(tasks: Tasks) -> None:
+    first, second = Work(), Work()
+    stop_first = tasks.keep(lambda beat: first.run(), "loop", every=1.0)
+    await first.begun.wait()
+    tasks.keep(lambda beat: second.run(), "loop", every=2.0)
+    stop_first()
+    await second.begun.wait()
+    assert tasks.heartbeats["loop"].every == 2.0
 
 
 async def test_a_stopped_loop_ends_its_work(tasks: Tasks) -> None:

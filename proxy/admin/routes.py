@@ -1,7 +1,5 @@
 """The second listener: health, metrics, reload, purge, what is told of questions (design 11)."""
 
-import hmac
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,6 +7,8 @@ from typing import Any, TypeAlias
 import orjson
 from aiohttp import web
 
+from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
+from proxy.admin.listener import MAX_BODY_BYTES, as_bytes, guard, wants_detail
 from proxy.admin.questions import Questions
 from proxy.core.cache.selector import Selector, read
 from proxy.core.errors import BadRequest
@@ -21,9 +21,6 @@ Json: TypeAlias = dict[str, Any]
 
 CHAT = "/v1/chat/completions"
 """The path of a request to explain, unless told otherwise."""
-MAX_BODY_BYTES = 8 * 1024 * 1024
-MAX_LIMIT = 1000
-_DEFAULT_LIMIT = 20
 _STANDS_FOR = "x-explain-"
 """A header of this name and NAME stands for the client's header NAME."""
 
@@ -37,6 +34,8 @@ class Controls:
     """What must be shown for all that changes state or tells of configuration."""
     state: Callable[[], str]
     """"ok" where requests are taken, else why the listener is not ready."""
+    detail: Callable[[], Json]
+    """How background tasks and parts are doing; none of it makes the listener unready."""
     metrics: Callable[[], bytes]
     metrics_content_type: str
     config: Callable[[], Json]
@@ -52,7 +51,7 @@ class Controls:
 def application(controls: Controls) -> web.Application:
     """The listener's routes."""
     admin = _Admin(controls)
-    app = web.Application(middlewares=[admin.guard], client_max_size=MAX_BODY_BYTES)
+    app = web.Application(middlewares=[guard(controls.token)], client_max_size=MAX_BODY_BYTES)
     app.add_routes(
         [
             web.get("/livez", admin.livez),
@@ -77,22 +76,6 @@ class _Admin:
     def __init__(self, controls: Controls) -> None:
         self._controls = controls
 
-    @web.middleware
-    async def guard(
-        self,
-        request: web.Request,
-        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
-        """Ask for the token before anything under /admin/."""
-        if request.path.startswith("/admin/"):
-            token = self._controls.token
-            if not token:
-                return _error(403, "Set admin.token in the configuration to use /admin/.")
-            shown = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(_bytes(shown), _bytes(f"Bearer {token}")):
-                return _error(401, "Send Authorization: Bearer with the value of admin.token.")
-        return await handler(request)
-
     async def livez(self, request: web.Request) -> web.Response:
         """The event loop runs: that is all that is asked (design 14)."""
         return web.Response(text="ok\n")
@@ -100,7 +83,10 @@ class _Admin:
     async def readyz(self, request: web.Request) -> web.Response:
         """The listener is up and takes requests; neither the upstream nor a store counts."""
         state = self._controls.state()
-        return web.Response(text=f"{state}\n", status=200 if state == "ok" else 503)
+        status = 200 if state == "ok" else 503
+        if wants_detail(request):
+            return json_answer({"state": state, **self._controls.detail()}, status)
+        return web.Response(text=f"{state}\n", status=status)
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Prometheus' text format."""
@@ -111,16 +97,16 @@ class _Admin:
 
     async def version(self, request: web.Request) -> web.Response:
         """What is running."""
-        return _json(self._controls.version)
+        return json_answer(self._controls.version)
 
     async def config(self, request: web.Request) -> web.Response:
         """The configuration in force, without secrets."""
-        return _json(self._controls.config())
+        return json_answer(self._controls.config())
 
     async def reload(self, request: web.Request) -> web.Response:
         """Take over the file's configuration now."""
         result = await self._controls.reload()
-        return _json(result, status=400 if result.get("problems") else 200)
+        return json_answer(result, status=400 if result.get("problems") else 200)
 
     async def purge(self, request: web.Request) -> web.Response:
         """Take out what a selector names."""
@@ -130,62 +116,60 @@ class _Admin:
                 raise ValueError("the body must be a JSON object")
             selector = read(body)
         except ValueError as error:
-            return _error(400, f"Nothing was purged: {error}.")
+            return error_answer(400, f"Nothing was purged: {error}.")
         soft = body.get("soft") is True
-        return _json({"purged": await self._controls.purge(selector, soft)})
+        return json_answer({"purged": await self._controls.purge(selector, soft)})
 
     async def delete_entry(self, request: web.Request) -> web.Response:
         """Take out one answer by the id that x-cache-entry told."""
         selector = Selector(entry=request.match_info["id"])
         count = await self._controls.purge(selector, False)
-        return _json({"purged": count}) if count else _error(404, "There is no such entry.")
+        return (
+            json_answer({"purged": count})
+            if count
+            else error_answer(404, "There is no such entry.")
+        )
 
     async def top(self, request: web.Request) -> web.Response:
         """The answers that are given most."""
-        by, limit = request.query.get("by", By.HITS), _limit(request)
+        by, limit = request.query.get("by", By.HITS), limit_of(request)
         if by not in tuple(By):
-            return _error(400, f"by must be one of {', '.join(By)}.")
+            return error_answer(400, f"by must be one of {', '.join(By)}.")
         if limit is None:
-            return _error(400, _LIMIT_FORM)
-        return _json(self._controls.questions.top(By(by), limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(self._controls.questions.top(By(by), limit))
 
     async def misses(self, request: web.Request) -> web.Response:
         """The questions that are missed most."""
-        limit = _limit(request)
+        limit = limit_of(request)
         if limit is None:
-            return _error(400, _LIMIT_FORM)
-        return _json(await self._controls.questions.misses(limit))
+            return error_answer(400, _LIMIT_FORM)
+        return json_answer(await self._controls.questions.misses(limit))
 
     async def models(self, request: web.Request) -> web.Response:
         """The models whose answers are stored."""
-        return _json(await self._controls.questions.models())
+        return json_answer(await self._controls.questions.models())
 
     async def explain(self, request: web.Request) -> web.Response:
         """What would happen to a request with this body."""
         target = request.query.get("path", CHAT)
         if not target.startswith("/"):
-            return _error(400, "path must begin with a slash.")
+            return error_answer(400, "path must begin with a slash.")
         asked = _as_client(request, target, await request.read())
-        return _json(await self._controls.questions.explain(asked))
+        return json_answer(await self._controls.questions.explain(asked))
 
     async def feedback(self, request: web.Request) -> web.Response:
         """Take the operator's word on an answer; it may be anybody's."""
         try:
             opinion = feedback.read(await request.read())
         except BadRequest as error:
-            return _error(400, error.message)
+            return error_answer(400, error.message)
         if not await self._controls.feedback(opinion):
-            return _error(404, "There is no such entry.")
-        return _json({"entry": opinion.entry, "verdict": opinion.verdict})
+            return error_answer(404, "There is no such entry.")
+        return json_answer({"entry": opinion.entry, "verdict": opinion.verdict})
 
 
 _LIMIT_FORM = f"limit must be a whole number from 0 to {MAX_LIMIT}."
-
-
-def _limit(request: web.Request) -> int | None:
-    text = request.query.get("limit", str(_DEFAULT_LIMIT))
-    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else MAX_LIMIT + 1
-    return limit if limit <= MAX_LIMIT else None
 
 
 def _as_client(request: web.Request, target: str, body: bytes) -> Request:
@@ -203,22 +187,5 @@ def _as_client(request: web.Request, target: str, body: bytes) -> Request:
         values = [value for field, value in fields if field.lower() == name.lower()]
         return ", ".join(values) if values else None
 
-    wire: Fields = tuple((name.encode(), _bytes(value)) for name, value in fields)
+    wire: Fields = tuple((name.encode(), as_bytes(value)) for name, value in fields)
     return Request("POST", target, target.partition("?")[0], wire, header, body, len(body))
-
-
-def _bytes(value: str) -> bytes:
-    # As aiohttp decoded it: a byte that is not UTF-8 is a lone surrogate.
-    return value.encode("utf-8", "surrogateescape")
-
-
-def _json(value: Json, status: int = 200) -> web.Response:
-    try:
-        body = orjson.dumps(value)
-    except TypeError:  # a lone surrogate: JSON has it as an escape only
-        body = json.dumps(value).encode("ascii")
-    return web.Response(body=body, status=status, content_type="application/json")
-
-
-def _error(status: int, message: str) -> web.Response:
-    return _json({"error": {"message": message}}, status)

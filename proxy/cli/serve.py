@@ -4,16 +4,21 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 import uvloop
 
-from proxy.app import App
+from proxy.app import App, Worker
+from proxy.cli.handover import Supervised
+from proxy.cli.supervisor import Plan, Supervisor
+from proxy.cli.worker import COMMAND, WorkerError, Write
 from proxy.config import Config, load
-from proxy.config_file import ConfigError
+from proxy.config_file import ConfigError, read_bytes
 from proxy.telemetry.log import LineWriter
 
 GC_THRESHOLDS = (10_000, 20, 50)
@@ -27,43 +32,89 @@ GC_THRESHOLDS = (10_000, 20, 50)
 @click.option("--upstream", metavar="URL", help="Where the LLM server is, as http://host:port.")
 @click.option("--listen", metavar="HOST:PORT", help="In place of the file's; 127.0.0.1:8080.")
 @click.option("--admin-listen", metavar="HOST:PORT", help="In place of the file's; 127.0.0.1:8081.")
+@click.option("--worker", "is_worker", is_flag=True, hidden=True)
 def serve(
-    path: Path | None, upstream: str | None, listen: str | None, admin_listen: str | None
+    path: Path | None,
+    upstream: str | None,
+    listen: str | None,
+    admin_listen: str | None,
+    *,
+    is_worker: bool,
 ) -> None:
     """Run the proxy.
 
     SIGTERM lets what is under way end, a second one ends at once; SIGHUP reloads the file.
     """
 
-    def read() -> Config:
+    def read(raw: bytes | None = None) -> Config:
         return load(
-            path, upstream=upstream, listen=listen, admin_listen=admin_listen, env=os.environ
+            path,
+            upstream=upstream,
+            listen=listen,
+            admin_listen=admin_listen,
+            env=os.environ,
+            raw=raw,
         )
 
+    if is_worker:
+        supervised = Supervised(socket.socket(fileno=sys.stdin.fileno()))
+        handover = supervised.read()
+        config = read(handover.config)
+        _run(lambda write: _serve(config, path, read, write, handover.worker, supervised))
     try:
-        config = read()
+        raw = b"" if path is None else read_bytes(path)
+        config = read(raw)
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(2)
+    if config.static.workers == 1:
+        _run(lambda write: _serve(config, path, read, write))
+    options = {
+        "--config": path,
+        "--upstream": upstream,
+        "--listen": listen,
+        "--admin-listen": admin_listen,
+    }
+    given = [str(part) for option in options.items() if option[1] is not None for part in option]
+    plan = Plan(config, raw, read, (*COMMAND, *given))
+    errors = LineWriter(sys.stderr.fileno())
+    try:
+        _run(lambda write: _supervise(plan, write, errors.write))
+    finally:
+        errors.close()
+
+
+def _run(serving: Callable[[Write], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Run until the end, and exit."""
     writer = LineWriter(sys.stdout.fileno())
     try:
-        uvloop.run(_serve(config, path, read, writer.write))
+        status = uvloop.run(serving(writer.write))
     except OSError as error:
         click.echo(
             f"Cannot listen on {error}. Choose another by --listen or --admin-listen.", err=True
         )
-        sys.exit(2)
+        status = 2
+    except WorkerError as error:
+        click.echo(str(error), err=True)
+        status = 2
     finally:
         writer.close()
+    sys.exit(status)
+
+
+async def _supervise(plan: Plan, write: Write, write_error: Write) -> int:
+    return await Supervisor(plan, write=write, write_error=write_error).run()
 
 
 async def _serve(
     config: Config,
     path: Path | None,
     read: Callable[[], Config],
-    write: Callable[[bytes], None],
-) -> None:
-    app = App(config, write=write, path=path, load=read)
+    write: Write,
+    worker: Worker | None = None,
+    supervised: Supervised | None = None,
+) -> int:
+    app = App(config, write=write, path=path, load=read, worker=worker)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -81,5 +132,12 @@ async def _serve(
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    if supervised is not None:
+        supervised.watch(
+            on_end=lambda: loop.call_soon_threadsafe(ended.set),
+            grace=lambda: app.reloader.current.dynamic.shutdown_grace,
+        )
+        supervised.serves()
     await ended.wait()
     await app.stop()
+    return 0

@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from proxy.core.model import Fields
@@ -79,6 +79,11 @@ class SemanticRules:
     keywords: tuple[str, ...] = ()
     """A text with one of these is not compared; as in BypassRules."""
     patterns: tuple[re.Pattern[str], ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal in every process with equal rules."""
+        return repr(replace(self, languages=frozenset())) + repr(sorted(self.languages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ class Aliases:
         """The alias of a question."""
         return self._aliases.get(key)
 
+    def items(self) -> list[tuple[bytes, Alias]]:
+        """All, with the exact keys of their questions; a snapshot."""
+        return list(self._aliases.items())
+
     def use(self, key: bytes) -> None:
         """Take note that an alias was served: it stays longer."""
         if key in self._aliases:

@@ -17,6 +17,10 @@ WINDOW_BYTES = 1 << 20
 log is not kept."""
 
 
+class AnswerHasCome(Exception):
+    """No call was needed: another replica's answer is stored here by now."""
+
+
 class SlowReader(ConnectionError):
     """The client stayed so far behind that the log had to move on without it."""
 
@@ -30,7 +34,7 @@ class Flight:
         `on_alone` is called when the last reader has left.
         """
         self.response: Response | None = None
-        self.error: ProxyError | None = None
+        self.error: ProxyError | AnswerHasCome | None = None
         self.ended = False
         self.is_recordable = True
         """Nothing has spoken against storing the answer yet."""
@@ -48,6 +52,10 @@ class Flight:
         """Ends the task that feeds it."""
         self.recording: Recording | None = None
         """Set when it has ended well and its answer waits to be judged."""
+        self.newer_than: float | None = None
+        """Where other replicas are asked first: an answer made later than this would do."""
+        self.is_claimed = False
+        """Other replicas wait for its answer."""
         self.timer: asyncio.TimerHandle | None = None
         """Ends a flight without readers."""
         self._keep_bytes = keep_bytes
@@ -103,8 +111,8 @@ class Flight:
             self._room = asyncio.get_running_loop().create_future()
             await self._room
 
-    def finish(self, error: ProxyError | None = None) -> None:
-        """No more will come; with `error`, because it broke off."""
+    def finish(self, error: ProxyError | AnswerHasCome | None = None) -> None:
+        """No more will come; with `error`, because it broke off or was not needed."""
         if not self.ended:
             self.error = error
             self.ended = True
@@ -189,7 +197,7 @@ class Reader:
     async def response(self) -> Response:
         """The head, with this reader as the body.
 
-        Raises the flight's error if it failed before its head.
+        Raises the flight's error if it failed before its head, and AnswerHasCome.
         """
         flight = self._flight
         while flight.response is None:

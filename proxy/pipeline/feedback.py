@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from proxy.core.cache.change import Rejected
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import readable_tenants
 from proxy.core.errors import BadRequest, NoSuchEntry
@@ -16,7 +17,7 @@ from proxy.core.model import Request, Response
 from proxy.core.policy import Rules
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.purge import AT_ONCE
-from proxy.ports import Store
+from proxy.ports import Clock, Store
 
 FEEDBACK_PATH = "/x-cache/feedback"
 _FORM = 'send {"entry": "<x-cache-entry>", "verdict": "wrong" or "right", "question": "..."}'
@@ -55,14 +56,18 @@ class Feedback:
         store: Store,
         aliases: Aliases,
         negatives: Negatives,
+        clock: Clock,
         on_opinion: Callable[[Opinion], None],
+        on_rejected: Callable[[Rejected], None] = lambda rejected: None,
     ) -> None:
-        """`on_opinion` is told each one that was taken."""
+        """`on_opinion` is told each one that was taken, `on_rejected` what has gone for it."""
         self.questions: Questions | None = None
         """Set where answers are looked up by meaning."""
         self._store = store
         self._aliases = aliases
         self._negatives = negatives
+        self._clock = clock
+        self._on_rejected = on_rejected
         self._on_opinion = on_opinion
 
     async def answer(self, request: Request, rules: Rules, secret: bytes) -> Response:
@@ -89,24 +94,43 @@ class Feedback:
         if stored is None or not may_speak(stored):
             return False
         if opinion.verdict is Verdict.WRONG:
-            self._take_back(stored.key, opinion.question)
+            self._take_back(stored, opinion.question)
         self._on_opinion(opinion)
         return True
 
-    def _take_back(self, key: bytes, question: str | None) -> None:
+    def heard_elsewhere(self, rejected: Rejected) -> None:
+        """Act on an opinion that another process has taken."""
+        _, followers = self._aliases.pop_all(rejected.key)
+        for one, other in rejected.pairs:
+            self._negatives.add(one, other)
+        there = self._store.peek(rejected.key)
+        if there is not None and there.created <= rejected.at:
+            self._store.delete(rejected.key)
+        for follower in followers:
+            self._store.delete(follower)
+
+    def _take_back(self, stored: StoredResponse, question: str | None) -> None:
+        key = stored.key
         aliases, followers = self._aliases.pop_all(key)
-        asked = {alias.asked for alias in aliases}
-        own = self.questions.digest(key) if self.questions else None
-        if self.questions and own is not None:
-            told = self.questions.digest(key, compared_text(question)) if question else None
-            if told is not None:
-                # A mask may have changed it: then all that the entry was given for are meant.
-                asked = {told} if told in asked else {told, *asked}
-            for digest in asked:
-                if digest != own:
-                    self._negatives.add(own, digest)
+        pairs = self._pairs(key, {alias.asked for alias in aliases}, question)
+        for own, digest in pairs:
+            self._negatives.add(own, digest)
+        self._on_rejected(Rejected(key, max(self._clock.now(), stored.created), pairs))
         for wrong in (key, *followers):
             self._store.delete(wrong)
+
+    def _pairs(
+        self, key: bytes, asked: set[bytes], question: str | None
+    ) -> tuple[tuple[bytes, bytes], ...]:
+        """The entry's question with each that its answer was wrong for."""
+        own = self.questions.digest(key) if self.questions else None
+        if self.questions is None or own is None:
+            return ()
+        told = self.questions.digest(key, compared_text(question)) if question else None
+        if told is not None:
+            # A mask may have changed it: then all that the entry was given for are meant.
+            asked = {told} if told in asked else {told, *asked}
+        return tuple((own, digest) for digest in sorted(asked) if digest != own)
 
     async def _find(self, entry: str) -> StoredResponse | None:
         for number, stored in enumerate(self._store.scan()):

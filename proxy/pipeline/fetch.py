@@ -12,10 +12,11 @@ from proxy.core.model import Request, Response, Shape
 from proxy.core.policy import OnClientGone, ScopeKind
 from proxy.core.wire.headers import by_name, shared
 from proxy.pipeline.acceptance import Acceptance
-from proxy.pipeline.collapse import Flight
+from proxy.pipeline.collapse import AnswerHasCome, Flight
 from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
 from proxy.pipeline.record import Recorder, Recording
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock, Upstream
 from proxy.tasks import Tasks
 
@@ -34,7 +35,9 @@ class Fetcher:
         acceptance: Acceptance,
         tasks: Tasks,
         clock: Clock,
+        replicas: Replicas | None = None,
     ) -> None:
+        """`replicas` are those with which calls are shared too."""
         self.flights = Flights()
         self._under_way: set[Flight] = set()
         self._upstream = upstream
@@ -42,18 +45,27 @@ class Fetcher:
         self._acceptance = acceptance
         self._tasks = tasks
         self._clock = clock
+        self._replicas = replicas
 
     async def fetch(
-        self, request: Request, plan: Lookup, exchange: Exchange, *, may_join: bool
+        self,
+        request: Request,
+        plan: Lookup,
+        exchange: Exchange,
+        *,
+        may_join: bool,
+        newer_than: float | None = None,
     ) -> Response:
         """The upstream's answer, live. Raises UpstreamError if it fails before its head.
 
-        With `may_join` an identical call under way is shared.
+        With `may_join` an identical call under way is shared. With `newer_than` (wall time in
+        seconds) other replicas are asked for an answer made later; where there is one, or comes,
+        AnswerHasCome is raised.
         """
         flight = self.flights.find(plan) if may_join else None
         exchange.collapsed = flight is not None
         if flight is None:
-            flight = self._begin(request, plan, exchange)
+            flight = self._begin(request, plan, exchange, newer_than)
         reader = flight.attach()
         try:
             response = await reader.response()
@@ -100,27 +112,38 @@ class Fetcher:
         for flight in self._under_way:
             flight.purges.append(selector)
 
-    def refresh(self, request: Request, plan: Lookup, exchange: Exchange) -> None:
-        """Fetch a fresh answer in the background, unless that is under way (RFC 5861 section 3)."""
-        if self.flights.find(plan) is None:
-            self._begin(request, plan, exchange)
+    def refresh(
+        self, request: Request, plan: Lookup, exchange: Exchange, newer_than: float
+    ) -> None:
+        """Fetch a fresh answer in the background, unless that is under way (RFC 5861 section 3).
 
-    def _begin(self, request: Request, plan: Lookup, exchange: Exchange) -> Flight:
+        `newer_than` is when the stale one was made, here or by another replica.
+        """
+        if self.flights.find(plan) is None:
+            self._begin(request, plan, exchange, newer_than)
+
+    def _begin(
+        self, request: Request, plan: Lookup, exchange: Exchange, newer_than: float | None
+    ) -> Flight:
         flight = Flight(
             keep_bytes=self._recorder.max_bytes, on_alone=lambda flight: self._alone(flight, plan)
         )
         self.flights.add(plan, flight)
         self._under_way.add(flight)
+        flight.newer_than = newer_than if self._replicas is not None else None
         flight.cancel = self._tasks.spawn(self._fly(flight, request, plan, exchange), "flight")
         return flight
 
     async def _fly(
         self, flight: Flight, request: Request, plan: Lookup, exchange: Exchange
     ) -> None:
-        began = self._clock.now()
         try:
-            await self._feed(flight, request, plan, exchange, began)
-        except ProxyError as error:
+            if self._replicas is not None and flight.newer_than is not None:
+                if await self._replicas.claim(plan, flight.newer_than):
+                    raise AnswerHasCome
+                flight.is_claimed = True
+            await self._feed(flight, request, plan, exchange, self._clock.now())
+        except (ProxyError, AnswerHasCome) as error:
             flight.finish(error)
         finally:
             if flight.recording is None:
@@ -181,7 +204,13 @@ class Fetcher:
     def _land(self, flight: Flight, plan: Lookup) -> None:
         self._under_way.discard(flight)
         self.flights.remove(plan, flight)
+        self._release(flight, plan)
         flight.close()
+
+    def _release(self, flight: Flight, plan: Lookup) -> None:
+        if flight.is_claimed and self._replicas is not None:
+            flight.is_claimed = False
+            self._replicas.release(plan)
 
     def _shape(
         self, plan: Lookup, status: int, values: Mapping[bytes, bytes]
@@ -197,6 +226,7 @@ class Fetcher:
         flight.is_recordable = False
         flight.stored = False
         self.flights.remove(plan, flight)
+        self._release(flight, plan)
         self._recorder.refuse(reason)
 
     def _alone(self, flight: Flight, plan: Lookup) -> None:

@@ -5,14 +5,16 @@ Only the last user text is compared, inside the partition of everything else. Al
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import orjson
 
+from proxy.core.cache.change import Aliased, Change, Learnt
 from proxy.core.cache.freshness import age
+from proxy.core.cache.key import Key
 from proxy.core.cache.outcome import MissReason
 from proxy.core.cache.thread import answer_digest
 from proxy.core.cache.value import StoredResponse
@@ -24,12 +26,13 @@ from proxy.core.meaning.negatives import Negatives, text_digest
 from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
+from proxy.core.meaning.vectors import from_bytes, to_bytes
 from proxy.core.model import Shape
 from proxy.core.policy import SemanticRules
 from proxy.core.wire import sse
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.aliases import Alias, Aliases
-from proxy.pipeline.known import KnownEntries, Partition
+from proxy.pipeline.known import Known, KnownEntries, Partition
 from proxy.pipeline.replay import THREAD_ABOVE_BYTES
 from proxy.ports import Clock, Encoder, Store, Vector, VectorIndex
 from proxy.tasks import Tasks
@@ -44,6 +47,8 @@ MAX_LEARNING = 256
 """Entries whose vectors are being made; more are found by their key alone."""
 MAX_EMBEDDED = 1024
 """Vectors of questions that were not found, kept until their answers are there."""
+MAX_UNREAD = 100_000
+"""Entries whose vectors wait to be made anew."""
 MAX_TEXTS = 4096
 """Questions of entries that are kept as the guards read them."""
 THREAD_ABOVE_CHARACTERS = 400
@@ -86,8 +91,12 @@ class Meaning:
         negatives: Negatives,
         clock: Clock,
         tasks: Tasks,
+        note: Callable[[Change], None] | None = None,
     ) -> None:
-        """`pick` chooses by the script of a text, or raises NotCompared."""
+        """`pick` chooses by the script of a text, or raises NotCompared.
+
+        `note` is told what is learnt, and what was answered by meaning.
+        """
         self._pick = pick
         self._gate = gate
         self._store = store
@@ -95,11 +104,17 @@ class Meaning:
         self._negatives = negatives
         self._clock = clock
         self._tasks = tasks
+        self._note = note
+        self.judge = b""
+        """The digest of what decides now; it goes along with what is noted."""
         self._known = KnownEntries()
+        self._by_index: dict[VectorIndex, Space] = {}
         self._embedded: OrderedDict[bytes, tuple[Space, Vector]] = OrderedDict()
         self._texts: OrderedDict[bytes, Text] = OrderedDict()
         self._searching: dict[bytes, asyncio.Future[None]] = {}
         self._learning = 0
+        self._unread: deque[Learnt] = deque(maxlen=MAX_UNREAD)
+        """What others have learnt with another encoder: to be made anew."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -193,6 +208,8 @@ class Meaning:
         until = stored.created + _lifetime(plan, stored)
         if stored.key in self._known:
             self._known.prolong(stored.key, until)
+            if self._note is not None:
+                self._tasks.spawn(self._tell_again(stored.key), "learn")
             return
         embedded = self._embedded.pop(stored.key, None)
         if embedded is not None:
@@ -200,6 +217,82 @@ class Meaning:
         elif plan.text and self._learning < MAX_LEARNING:
             self._learning += 1
             self._tasks.spawn(self._learn_later(plan, stored, until), "learn")
+
+    async def adopt(self, learnt: Sequence[Learnt]) -> None:
+        """Take in what others have learnt of entries that are here.
+
+        Vectors of another encoder are not looked at; they are made anew, little by little.
+        """
+        cells: dict[tuple[Space, bytes], list[Learnt]] = {}
+        for one in learnt:
+            if self._store.peek(one.key) is None:
+                continue
+            if one.key in self._known:
+                self._known.prolong(one.key, one.until)
+                continue
+            try:
+                space = self._pick(one.text)
+            except NotCompared:
+                continue
+            if one.encoder and space.encoder.identity == one.encoder:
+                cells.setdefault((space, one.history), []).append(one)
+            else:
+                self._read_later(one)
+        for (space, history), cell in cells.items():
+            vectors = from_bytes([one.vector for one in cell])
+            await space.index.take_in(history, [one.key for one in cell], vectors)
+            for one in cell:
+                self._keep(one, space)
+
+    async def learnt(self, keys: Sequence[bytes]) -> list[Learnt]:
+        """What is known of some entries, for others to take in."""
+        spaces: dict[Space, list[bytes]] = {}
+        for key in keys:
+            known = self._known.get(key)
+            if known is not None:
+                spaces.setdefault(self._by_index[known.partition.index], []).append(key)
+        found = []
+        for space, its_keys in spaces.items():
+            vectors = await space.index.vectors(its_keys)
+            for key in its_keys:
+                known, vector = self._known.get(key), vectors.get(key)
+                if known is not None and vector is not None:
+                    found.append(_learnt(key, known, space, vector))
+        return found
+
+    def _keep(self, one: Learnt, space: Space) -> None:
+        # It may have gone, or have been learnt here, while the index took its vector.
+        if self._store.peek(one.key) is None:
+            space.index.discard(one.key)
+        elif one.key not in self._known:
+            key = Key(one.scope, one.settings, one.history, one.key)
+            self._by_index[space.index] = space
+            self._known.add(key, one.text, space.index, one.until)
+
+    def _read_later(self, one: Learnt) -> None:
+        self._unread.append(replace(one, vector=b""))
+        if len(self._unread) == 1:
+            self._tasks.spawn(self._read_anew(), "embed-anew")
+
+    async def _read_anew(self) -> None:
+        while self._unread:
+            one = self._unread[0]
+            try:
+                space = self._pick(one.text)
+                vector = await _patiently(space.encoder, one.text)
+            except NotCompared:
+                pass  # found by its key alone
+            else:
+                if one.key not in self._known and self._store.peek(one.key) is not None:
+                    space.index.add(one.history, one.key, vector)
+                    self._keep(one, space)
+                    self._tell(one.key, space, vector)
+            self._unread.popleft()
+
+    def _tell(self, key: bytes, space: Space, vector: Vector) -> None:
+        known = self._known.get(key)
+        if self._note is not None and known is not None:
+            self._note(_learnt(key, known, space, vector))
 
     def forget(self, key: bytes) -> None:
         """An entry is gone from the store: from now on it is not found."""
@@ -341,7 +434,7 @@ class Meaning:
             return
         asked = text_digest(plan.key.scope, plan.text)
         alias = Alias(candidate.key, candidate.similarity, asked, b"")
-        self._aliases.put(plan.key.exact, alias)
+        self._put_alias(plan, alias)
         self._tasks.spawn(self._note_answer(plan, stored, alias), "thread")
 
     async def _note_answer(self, plan: Lookup, stored: StoredResponse, alias: Alias) -> None:
@@ -351,7 +444,13 @@ class Meaning:
             text = _spoken(stored, plan.operation)
         # Unless feedback has taken it back meanwhile.
         if text and self._aliases.get(plan.key.exact) is alias:
-            self._aliases.put(plan.key.exact, alias._replace(answer=answer_digest(text)))
+            self._put_alias(plan, alias._replace(answer=answer_digest(text)))
+
+    def _put_alias(self, plan: Lookup, alias: Alias) -> None:
+        key = plan.key.exact
+        self._aliases.put(key, alias)
+        if self._note is not None:
+            self._note(Aliased(key, *alias, judge=self.judge, at=self._clock.now()))
 
     def _replace_alias(self, plan: Lookup) -> None:
         alias = self._aliases.pop(plan.key.exact)
@@ -360,8 +459,10 @@ class Meaning:
             self._store.delete(alias.target)
 
     def _add(self, plan: Lookup, space: Space, vector: Vector, until: float) -> None:
+        self._by_index[space.index] = space
         self._known.add(plan.key, plan.text, space.index, until)
         space.index.add(plan.key.history, plan.key.exact, vector)
+        self._tell(plan.key.exact, space, vector)
 
     async def _learn_later(self, plan: Lookup, stored: StoredResponse, until: float) -> None:
         try:
@@ -373,6 +474,25 @@ class Meaning:
             self._learning -= 1
         if stored.key not in self._known and self._store.peek(stored.key) is stored:
             self._add(plan, space, vector, until)
+
+    async def _tell_again(self, key: bytes) -> None:
+        for one in await self.learnt([key]):
+            if self._note is not None:
+                self._note(one)
+
+
+def _learnt(key: bytes, known: Known, space: Space, vector: Vector) -> Learnt:
+    partition = known.partition
+    return Learnt(
+        key=key,
+        scope=partition.scope,
+        settings=partition.settings,
+        history=partition.history,
+        text=known.text,
+        until=known.until,
+        encoder=space.encoder.identity,
+        vector=to_bytes(vector),
+    )
 
 
 async def _patiently(encoder: Encoder, text: str) -> Vector:

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from proxy.core.cache.freshness import age, remaining
 from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
-from proxy.core.cache.value import tenant_name
+from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import (
     Bypass,
     BypassReason,
@@ -31,12 +31,14 @@ from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.collapse import AnswerHasCome
 from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.replay import replay
+from proxy.pipeline.replicas import Replicas
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
 MEMO_ENTRIES = 4096
@@ -67,8 +69,9 @@ class Pipeline:
         feedback: Feedback,
         upstream: Upstream,
         clock: Clock,
+        replicas: Replicas | None = None,
     ) -> None:
-        """`secret` keys the digests of credentials."""
+        """`secret` keys the digests of credentials. `replicas` are asked for what is not here."""
         self.rules = rules
         self.has_models = rules.has_models
         """Whether the model decides where a request goes."""
@@ -83,6 +86,7 @@ class Pipeline:
         self._feedback = feedback
         self._upstream = upstream
         self._clock = clock
+        self._replicas = replicas
         self._deciding = (
             DECIDING_FIELDS
             | {route.match.header.lower().encode() for route in rules.routes}
@@ -120,6 +124,8 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        if isinstance(outcome, Miss) and self._replicas is not None:
+            outcome = await self._ask_replicas(plan, outcome, self._replicas)
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -129,7 +135,7 @@ class Pipeline:
             case Stale(stored, refresh):
                 response = await replay(stored, plan, self._store)
                 if refresh and response is not None:
-                    self._refresh(request, plan)
+                    self._refresh(request, plan, stored)
             case Miss():
                 return await self._fetch(request, plan, outcome, exchange)
             case _:
@@ -169,6 +175,13 @@ class Pipeline:
             self._semantic,
             self._clock.now(),
         )
+
+    async def _ask_replicas(self, plan: Lookup, miss: Miss, replicas: Replicas) -> Outcome:
+        """Look for an answer that another replica has stored."""
+        may_ask = miss.reason is MissReason.ABSENT and not plan.directives.no_cache
+        if not may_ask or self._fetcher.flights.find(plan):
+            return miss
+        return self._lookup(plan) if await replicas.find(plan) else miss
 
     async def _mean(
         self, plan: Lookup, miss: Miss, semantic: Semantic, exchange: Exchange
@@ -259,18 +272,7 @@ class Pipeline:
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
-        match miss.reason:
-            case MissReason.STALE:
-                exchange.fwd = Fwd.STALE
-            case MissReason.REQUEST:
-                exchange.fwd = Fwd.REQUEST
-            case MissReason.ABSENT | MissReason.SHAPE | MissReason.CREDENTIAL:
-                exchange.fwd = Fwd.MISS
-            case _:
-                assert_never(miss.reason)
-        exchange.detail = "" if miss.reason is MissReason.ABSENT else miss.reason
-        exchange.missed = plan.key.exact
-        exchange.question = plan.text
+        self._note_miss(plan, miss, exchange)
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
         # The call under way began before the wish for a fresh answer, or before the refusal.
@@ -282,7 +284,15 @@ class Pipeline:
         if may_join and await self._has_come(plan, miss):
             return await self.handle(request, exchange)
         try:
-            response = await self._fetcher.fetch(request, plan, exchange, may_join=may_join)
+            response = await self._fetcher.fetch(
+                request,
+                plan,
+                exchange,
+                may_join=may_join,
+                newer_than=self._newer_than(plan, miss) if may_join else None,
+            )
+        except AnswerHasCome:
+            return await self.handle(request, exchange)
         except UpstreamError as error:
             instead = await self._fallback(miss, plan, exchange)
             if instead is None:
@@ -295,6 +305,13 @@ class Pipeline:
             return instead
         return response
 
+    def _newer_than(self, plan: Lookup, miss: Miss) -> float | None:
+        """When an answer must have been made to serve in place of a call; None where none may."""
+        if miss.reason is not MissReason.ABSENT and miss.reason is not MissReason.STALE:
+            return None
+        there = self._store.peek(plan.key.exact)
+        return float("-inf") if there is None else there.created
+
     async def _has_come(self, plan: Lookup, miss: Miss) -> bool:
         is_there = await self._fetcher.wait_for_record(plan)
         if is_there is not False:
@@ -302,11 +319,11 @@ class Pipeline:
         # While it waited, the answer to a call in the other shape may have been stored.
         return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
 
-    def _refresh(self, request: Request, plan: Lookup) -> None:
+    def _refresh(self, request: Request, plan: Lookup, stale: StoredResponse) -> None:
         background = Exchange(
             started=self._clock.monotonic(), method=request.method, path=request.path
         )
-        self._fetcher.refresh(request, plan, background)
+        self._fetcher.refresh(request, plan, background, stale.created)
 
     async def _fallback(self, miss: Miss, plan: Lookup, exchange: Exchange) -> Response | None:
         # RFC 5861 section 4: better a stale answer than an error.
@@ -316,6 +333,20 @@ class Pipeline:
         if response is not None:
             self._note_hit(exchange, plan, Stale(miss.fallback, refresh=False))
         return response
+
+    def _note_miss(self, plan: Lookup, miss: Miss, exchange: Exchange) -> None:
+        match miss.reason:
+            case MissReason.STALE:
+                exchange.fwd = Fwd.STALE
+            case MissReason.REQUEST:
+                exchange.fwd = Fwd.REQUEST
+            case MissReason.ABSENT | MissReason.SHAPE | MissReason.CREDENTIAL:
+                exchange.fwd = Fwd.MISS
+            case _:
+                assert_never(miss.reason)
+        exchange.detail = "" if miss.reason is MissReason.ABSENT else miss.reason
+        exchange.missed = plan.key.exact
+        exchange.question = plan.text
 
     def _note_hit(self, exchange: Exchange, plan: Lookup, found: Hit | Stale) -> None:
         stored, now = found.stored, self._clock.now()

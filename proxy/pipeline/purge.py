@@ -9,15 +9,20 @@ AT_ONCE = 2000
 """Entries that are looked at before others get their turn."""
 
 
-async def purge(store: Store, selector: Selector, *, soft: bool) -> int:
+async def purge(
+    store: Store, selector: Selector, *, soft: bool, until: float = float("inf")
+) -> int:
     """Delete what the selector is about, or with `soft` make it stale; how many there were.
 
-    What is stale may still serve as the fallback of a failing upstream.
+    What was stored after `until` (wall time in seconds) is left alone. What is stale may still
+    serve as the fallback of a failing upstream.
     """
     count = 0
     for number, stored in enumerate(store.scan()):
         if number % AT_ONCE == AT_ONCE - 1:
             await asyncio.sleep(0)
+        if stored.created > until:
+            continue
         if selector.selects(stored) and store.get(stored.key) is stored:
             count += 1
             if soft:

@@ -54,8 +54,8 @@ class RedisLink:
         Connects when first asked. Raises ValueError for a URL that is none.
         """
         background = max(BACKGROUND_CONNECTIONS, max_connections // 4)
-        requests = max(1, max_connections - background)
-        # One more than are used, for the probe.
+        requests = max(1, max_connections - background - 1)
+        # One more than these use, for the probe.
         self._connected = connect(url, max_connections=requests + background + 1)
         self._slots = asyncio.Semaphore(requests)
         self._background_slots = asyncio.Semaphore(background)
@@ -103,6 +103,9 @@ class RedisLink:
             reason = reason_of(error)
             self._note_failure(reason, began, important=important, writes=writes)
             self._tell(reason)
+            if reason is Reason.READONLY:
+                # Its name may be another server's by now.
+                self._tasks.spawn(self._connected.disconnect_idle(), "redis reconnect")
             raise LinkDown(reason) from None
         self._note_success(important=important, writes=writes)
         self._tell(None)
@@ -146,34 +149,36 @@ class RedisLink:
             raise LinkDown(self._write_reason)
 
     async def _probe(self) -> None:
-        """Ask for a key that is not there, twice: the first may have to connect."""
-        reason = await self._try(PROBE_SECONDS, important=True)
-        if reason is None:
-            reason = await self._try(self._deadline, important=False)
-        self._tell(reason)
+        """Ask for a key that is not there.
 
-    async def _try(self, seconds: float, *, important: bool) -> Reason | None:
-        began = self._clock.monotonic()
+        It may take longer than requests would wait, and so connect; only the next one, which finds
+        the connection, then tells that Redis is fast enough for them.
+        """
+        began, loop = self._clock.monotonic(), asyncio.get_running_loop()
+        sent = loop.time()
+        reason = None
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(PROBE_SECONDS):
                 await self._ask(self._get_nothing)
         except _FOREIGN as error:
             reason = reason_of(error)
-            if reason is not Reason.ERROR:
-                self._note_failure(reason, began, important=important, writes=False, surely=True)
-                return reason
-        self._note_success(important=important, writes=False)
-        return None
+        if reason is None or reason is Reason.ERROR:
+            self._note_success(important=loop.time() - sent > self._deadline, writes=False)
+            self._tell(None)
+        else:
+            self._note_failure(reason, began, important=True, writes=False, surely=True)
+            self._tell(reason)
 
     async def _get_nothing(self, client: Client) -> None:
         await client.execute_command("GET", self._probe_key)
 
     def _note_success(self, *, important: bool, writes: bool) -> None:
-        self._all.succeeded()
+        now = self._clock.monotonic()
+        self._all.succeeded(now)
         if not important:
-            self._short.succeeded()
+            self._short.succeeded(now)
         if writes:
-            self._writes.succeeded()
+            self._writes.succeeded(now)
 
     def _note_failure(
         self, reason: Reason, began: float, *, important: bool, writes: bool, surely: bool = False

@@ -1,5 +1,6 @@
 """From a URL to a client: one server, one behind Sentinels, or a cluster; with or without TLS."""
 
+import contextlib
 from collections.abc import Awaitable
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import unquote
@@ -9,6 +10,7 @@ from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 CONNECT_SECONDS = 1.0
 SENTINEL_SECONDS = 0.3
@@ -44,6 +46,12 @@ class Connected(NamedTuple):
 
     client: Client
     closing: tuple[Redis | RedisCluster | Sentinel, ...]
+
+    async def disconnect_idle(self) -> None:
+        """Close the connections that nobody uses; a cluster's client sees to that itself."""
+        if isinstance(self.client, Redis):
+            with contextlib.suppress(RedisError, OSError):
+                await self.client.connection_pool.disconnect(inuse_connections=False)
 
 
 def connect(url: str, *, max_connections: int) -> Connected:

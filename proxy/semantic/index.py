@@ -10,7 +10,7 @@ import contextlib
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
@@ -18,7 +18,7 @@ from typing import BinaryIO, Generic, TypeVar
 import numpy as np
 
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.ports import Neighbour, Vector
+from proxy.ports import Matrix, Neighbour, Vector
 from proxy.semantic.index_file import (
     StoredCell,
     encode_head,
@@ -114,6 +114,19 @@ class PartitionedIndex:
     def discard(self, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
         self._change(key, partial(self._partitions.discard, key))
+
+    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+        """Take in those that are not here, and wait until they can be found.
+
+        Raises ValueError as `add` does, and NotCompared where the index is closed.
+        """
+        checked = np.stack([self._checked(vector) for vector in vectors])
+        work = partial(self._partitions.add_missing, partition, list(keys), checked)
+        await self._ask(work)
+
+    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries, as far as they are here. Raises NotCompared."""
+        return await self._ask(partial(self._partitions.vectors, keys))
 
     async def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of one partition, nearest first; sees every `add` before it.

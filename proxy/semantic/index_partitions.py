@@ -1,7 +1,7 @@
 """All partitions of an index, for the one thread that owns them. Nothing here waits or locks."""
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from operator import attrgetter
 
@@ -90,6 +90,18 @@ class Partitions:
             (near for home in self._partitions.values() for near in home.search(vector, limit)),
             key=attrgetter("similarity"),
         )
+
+    def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of those keys that are here."""
+        homes: dict[int, list[bytes]] = {}
+        for key in keys:
+            if key in self._places:
+                homes.setdefault(self._places.partition(key), []).append(key)
+        found: dict[bytes, Vector] = {}
+        for number, its_keys in homes.items():
+            cell = self._numbered[number].stored(its_keys)
+            found.update(zip(cell.keys, cell.vectors, strict=True))
+        return found
 
     def counts(self) -> dict[bytes, int]:
         """How many entries each partition has."""

@@ -47,9 +47,11 @@ class EncoderWorker:
         load: Callable[[], OnnxEncoder],
         *,
         log: Log,
+        identity: str = "",
         max_waiting: int = _MAX_WAITING,
     ) -> None:
-        """`load` runs in the thread, when `start` is called or the first text comes.
+        """`load` runs in the thread, when `start` is called or the first text comes. `identity` is
+        what is known of the encoder before that.
 
         It raises ModelError where there is no usable model.
         """
@@ -58,8 +60,8 @@ class EncoderWorker:
         """Why it serves no text now: LOADING, MISSING or BROKEN; None when it does."""
         self.problem = ""
         """Where the model is missing: what ModelError told."""
-        self.identity = ""
-        """Name and digest of model and tokenizer; empty as long as nothing is loaded."""
+        self.identity = identity
+        """Name and digest of model and tokenizer; empty as long as it is not known."""
         self._load = load
         self._log = log
         self._max_waiting = max_waiting

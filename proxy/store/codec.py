@@ -20,6 +20,7 @@ import msgpack
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -242,6 +243,7 @@ def _write_put(change: Put) -> list[object]:
         min(stored.prompt_tokens, _MAX_COUNT),
         min(stored.completion_tokens, _MAX_COUNT),
         _time(stored.duration),
+        b"".join(change.followed),
     ]
 
 
@@ -263,9 +265,10 @@ def _read_put(members: _Members) -> Put:
         members.count(),
         members.number(least=0.0),
     )
-    if not _HEAD.fullmatch(stored.head):
+    followed = members.blob()
+    if not _HEAD.fullmatch(stored.head) or len(followed) % _DIGEST_BYTES:
         raise Unreadable(Flaw.VALUE)
-    return Put(stored)
+    return Put(stored, _split(followed, _DIGEST_BYTES))
 
 
 def _write_deleted(change: Deleted) -> list[object]:
@@ -307,7 +310,8 @@ def _read_learnt(members: _Members) -> Learnt:
 
 
 def _write_aliased(change: Aliased) -> list[object]:
-    return [change.key, change.target, _time(change.similarity), change.asked, change.answer]
+    texts = [change.asked, change.answer, change.judge]
+    return [change.key, change.target, _time(change.similarity), *texts, _time(change.at)]
 
 
 def _read_aliased(members: _Members) -> Aliased:
@@ -316,7 +320,8 @@ def _read_aliased(members: _Members) -> Aliased:
     asked, answer = members.blob(_TEXT_DIGEST_BYTES), members.blob()
     if len(answer) not in (0, _TEXT_DIGEST_BYTES):
         raise Unreadable(Flaw.VALUE)
-    return Aliased(key, target, similarity, asked, answer)
+    judge, at = members.blob(_DIGEST_BYTES), members.number()
+    return Aliased(key, target, similarity, asked, answer, judge, at)
 
 
 def _write_rejected(change: Rejected) -> list[object]:
@@ -328,8 +333,12 @@ def _read_rejected(members: _Members) -> Rejected:
     size = _TEXT_DIGEST_BYTES
     if len(joined) % (2 * size) or len(joined) > MAX_PAIRS * 2 * size:
         raise Unreadable(Flaw.VALUE)
-    digests = [joined[start : start + size] for start in range(0, len(joined), size)]
+    digests = _split(joined, size)
     return Rejected(key, at, tuple(zip(digests[::2], digests[1::2], strict=True)))
+
+
+def _split(joined: bytes, size: int) -> tuple[bytes, ...]:
+    return tuple([joined[start : start + size] for start in range(0, len(joined), size)])
 
 
 def _joined(change: Rejected) -> bytes:
@@ -368,6 +377,14 @@ def _read_renewed(members: _Members) -> Renewed:
     return Renewed(model, epoch, members.number(), members.text())
 
 
+def _write_barred(change: Barred) -> list[object]:
+    return [change.caller, change.is_refused, _time(change.at)]
+
+
+def _read_barred(members: _Members) -> Barred:
+    return Barred(members.blob(_DIGEST_BYTES), members.flag(), members.number())
+
+
 def _own_key(change: Deleted | Learnt | Aliased) -> bytes:
     return change.key
 
@@ -387,5 +404,6 @@ _KINDS: dict[type, _Kind] = {
         _read_renewed,
         lambda change: change.model.encode("utf-8", "surrogatepass"),
     ),
+    Barred: _Kind("barred", 8, _write_barred, _read_barred, lambda change: change.caller),
 }
 _BY_NUMBER = {kind.number: kind for kind in _KINDS.values()}

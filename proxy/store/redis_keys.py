@@ -102,8 +102,13 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 class Entry(NamedTuple):
     """What a value in Redis holds."""
 
-    stored: StoredResponse
+    put: Put
     fence: int
+
+    @property
+    def stored(self) -> StoredResponse:
+        """The answer."""
+        return self.put.stored
 
 
 class EntryKeys:
@@ -132,12 +137,13 @@ class EntryKeys:
         """The name of what is needed to find an answer by meaning."""
         return self._name(key, "m")
 
-    def put(self, stored: StoredResponse, now: float) -> Command:
+    def put(self, change: Put, now: float) -> Command:
         """Keep an answer, as long as it may be of use; for a moment where that is over."""
+        stored = change.stored
         key = stored.key
         left = stored.created + stored.ttl + self._keep_stale - now
         head = _HEAD.pack(ANSWER, _microseconds(stored.created), self._fence_of(key))
-        value = head + encode(Put(stored))
+        value = head + encode(change)
         return _PUT.command([self.answer(key), self.lease(key)], [value, _milliseconds(left)])
 
     def delete(self, key: bytes, at: float) -> Command:
@@ -183,7 +189,7 @@ def read_entry(value: bytes, key: bytes | None = None) -> Entry | None:
     # The checksum is not of the head, nor of the name under which it was found.
     if time != _microseconds(stored.created) or (key is not None and stored.key != key):
         raise Unreadable(Flaw.VALUE)
-    return Entry(stored, fence)
+    return Entry(change, fence)
 
 
 def _microseconds(seconds: float) -> int:

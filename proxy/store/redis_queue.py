@@ -5,13 +5,23 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import TypeAlias
 
-from proxy.core.cache.change import Aliased, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import (
+    Aliased,
+    Barred,
+    Change,
+    Deleted,
+    Learnt,
+    Purged,
+    Put,
+    Rejected,
+    Renewed,
+)
 from proxy.core.cache.selector import Selector
 from proxy.store.codec import key_of
 
 Gain: TypeAlias = Put | Learnt | Aliased
 """What may be lost: it costs a miss."""
-Loss: TypeAlias = Deleted | Rejected | Purged | Renewed
+Loss: TypeAlias = Deleted | Rejected | Purged | Renewed | Barred
 """What may not: an answer that somebody took back would come again."""
 
 _SMALL_BYTES = 512

@@ -1,23 +1,28 @@
-"""What must outlast the log: verdicts, purges and epochs, each under a key of its own.
+"""What must outlast the log: verdicts, purges, epochs, refused callers.
 
 A log is trimmed; who comes later, or was away for long, would not learn that an answer was taken
-back. So these lie in three hashes, bounded: over the bound the oldest go.
+back. So these lie in hashes, bounded: over the bound the oldest go.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
-from proxy.core.cache.change import Change, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import Barred, Change, Purged, Put, Rejected, Renewed
 from proxy.redis_link.reading import ask_all
 from proxy.redis_link.scripts import Command, Script
 from proxy.redis_link.urls import Client
 from proxy.store.codec import Unreadable, decode, encode, key_of
 
-Small: TypeAlias = Rejected | Purged | Renewed
+Small: TypeAlias = Rejected | Purged | Renewed | Barred
 
-_MOST = {Rejected: 10_000, Purged: 1_000, Renewed: 1_000}
-_NAMES: dict[type, str] = {Rejected: "rejected", Purged: "purged", Renewed: "renewed"}
+_MOST = {Rejected: 10_000, Purged: 1_000, Renewed: 1_000, Barred: 10_000}
+_NAMES: dict[type, str] = {
+    Rejected: "rejected",
+    Purged: "purged",
+    Renewed: "renewed",
+    Barred: "barred",
+}
 _REMEMBER = Script("""
 -- KEYS: the hash. ARGV: field, time, value, bound. A value is its time, "|", the change.
 local found = redis.pcall('HGET', KEYS[1], ARGV[1])
@@ -54,7 +59,7 @@ class SmallState:
 
     def note(self, change: Change) -> None:
         """Know a change, if it is of these; over the bound the oldest is forgotten."""
-        if not isinstance(change, Rejected | Purged | Renewed):
+        if not isinstance(change, Rejected | Purged | Renewed | Barred):
             return
         if isinstance(change, Purged):
             self._purges = None
@@ -110,7 +115,7 @@ class SmallState:
             except Unreadable:
                 self.unreadable += 1
                 continue
-            if isinstance(change, Rejected | Purged | Renewed):
+            if isinstance(change, Rejected | Purged | Renewed | Barred):
                 yield change
 
 

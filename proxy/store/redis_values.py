@@ -100,7 +100,7 @@ def _answer(value: bytes, digest: bytes) -> Put | None:
         return None
     if digest_of(entry.stored.key) != digest:
         raise Unreadable(Flaw.VALUE)
-    return Put(entry.stored)
+    return entry.put
 
 
 def _meaning(value: bytes, digest: bytes) -> Learnt:

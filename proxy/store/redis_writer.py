@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from proxy.core.cache.change import Aliased, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import (
+    Aliased,
+    Barred,
+    Change,
+    Deleted,
+    Learnt,
+    Purged,
+    Put,
+    Rejected,
+    Renewed,
+)
 from proxy.ports import Clock
 from proxy.redis_link.errors import LinkDown
 from proxy.redis_link.link import RedisLink
@@ -124,7 +134,7 @@ class Writer:
         await self._ask(records)
         self.written += len(records)
         for change in batch:
-            if isinstance(change, Deleted | Rejected | Purged | Renewed):
+            if isinstance(change, Deleted | Rejected | Purged | Renewed | Barred):
                 self._recent.append(change)
             if isinstance(change, Purged):
                 self._on_purged(change)
@@ -136,14 +146,14 @@ class Writer:
         commands = []
         match change:
             case Put():
-                commands.append(self._keys.put(change.stored, now))
+                commands.append(self._keys.put(change, now))
             case Learnt():
                 commands.append(self._keys.learn(change))
             case Deleted() | Rejected():
                 commands.append(self._keys.delete(change.key, change.at))
-            case Aliased() | Purged() | Renewed():
+            case Aliased() | Purged() | Renewed() | Barred():
                 pass
-        if isinstance(change, Rejected | Purged | Renewed):
+        if isinstance(change, Rejected | Purged | Renewed | Barred):
             commands.append(self._small.command(change))
         return commands
 

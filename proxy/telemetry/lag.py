@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+from proxy.tasks import Beat
+
 EVERY_SECONDS = 0.5
 
 
@@ -9,9 +11,11 @@ async def watch_lag(
     sleep: Callable[[float], Awaitable[object]],
     monotonic: Callable[[], float],
     observe: Callable[[float], None],
+    beat: Beat,
 ) -> None:
     """Ask for a timer again and again, and tell by how many seconds it came late. Never ends."""
     while True:
         before = monotonic()
         await sleep(EVERY_SECONDS)
         observe(max(0.0, monotonic() - before - EVERY_SECONDS))
+        beat()

@@ -98,14 +98,24 @@ class StructLog:
     """Renders events by structlog's processors."""
 
     def __init__(
-        self, write: Callable[[bytes], None], *, form: str, level: str, wall: Callable[[], float]
+        self,
+        write: Callable[[bytes], None],
+        *,
+        form: str,
+        level: str,
+        wall: Callable[[], float],
+        worker: int | None = None,
     ) -> None:
-        """`form` is json, console, or auto: console on a terminal. `wall` tells the time."""
+        """`form` is json, console, or auto: console on a terminal. `wall` tells the time.
+
+        `worker` goes into each line: which of several processes it is of.
+        """
         self._write = write
+        self._worker = worker
         self._threshold = LEVELS[level]
         self._wall = wall
         self._console: structlog.dev.ConsoleRenderer | None = None
-        if form == "console" or (form == "auto" and sys.stdout.isatty()):
+        if form_of(form) == "console":
             self._console = structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty())
 
     def set_level(self, level: str) -> None:
@@ -118,6 +128,8 @@ class StructLog:
             return
         fields["event"] = event
         fields["level"] = level
+        if self._worker is not None:
+            fields["worker"] = self._worker
         at = fields.get("timestamp") or self._wall()
         if self._console is not None:
             fields["timestamp"] = datetime.fromtimestamp(at, UTC)
@@ -126,6 +138,13 @@ class StructLog:
             return
         fields["timestamp"] = int(at * 1e6) / 1e6
         self._write(_json(fields))
+
+
+def form_of(form: str) -> str:
+    """json or console; where it is auto, what suits the standard output."""
+    if form != "auto":
+        return form
+    return "console" if sys.stdout.isatty() else "json"
 
 
 def trace_of(error: BaseException) -> Event:

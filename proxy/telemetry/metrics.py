@@ -15,6 +15,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
 
 from proxy.core.exchange import Exchange
+from proxy.telemetry.heartbeats import Pulse
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (
@@ -166,6 +167,10 @@ class Metrics:
         """Read further figures at each scrape: names to values; `counters` only ever grow."""
         self.registry.register(_Reading(read, counters))
 
+    def watch_tasks(self, read: Callable[[], Iterable[Pulse]]) -> None:
+        """Read how the kept loops are doing at each scrape."""
+        self.registry.register(_Pulses(read))
+
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
@@ -258,3 +263,30 @@ class _Reading:
             metric = family(f"reprise_{name}", name.replace("_", " "))
             metric.add_metric((), value)
             yield metric
+
+
+class _Pulses:
+    """The collector of how the kept loops are doing."""
+
+    def __init__(self, read: Callable[[], Iterable[Pulse]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        last = GaugeMetricFamily(
+            "reprise_task_last_success_timestamp_seconds",
+            "When a background task last did a piece of work well, or was begun.",
+            labels=("task",),
+        )
+        age = GaugeMetricFamily(
+            "reprise_task_age_seconds", "How long ago that was.", labels=("task",)
+        )
+        deaths = CounterMetricFamily(
+            "reprise_task_deaths",
+            "How often a background task has died and was begun again.",
+            labels=("task",),
+        )
+        for pulse in self._read():
+            last.add_metric((pulse.task,), pulse.last_success)
+            age.add_metric((pulse.task,), pulse.age)
+            deaths.add_metric((pulse.task,), pulse.deaths)
+        yield from (last, age, deaths)

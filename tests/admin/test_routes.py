@@ -237,3 +237,15 @@ async def test_a_kept_connection_serves_many_scrapes(proxy: StartProxy) -> None:
     async with proxy() as app, connect(app.admin_url) as client:
         for _ in range(3):
             assert (await client.ask("GET", "/metrics")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"), [("/readyz?verbose", []), ("/readyz", [("Accept", "application/json")])]
+)
+async def test_readiness_is_told_in_detail(
+    proxy: StartProxy, path: str, fields: list[tuple[str, str]]
+) -> None:
+    async with proxy() as app:
+        told = (await call(app.admin_url, "GET", path, fields=fields)).json()
+    assert (told["state"], told["parts"]["semantic"]) == ("ok", "off")
+    assert told["tasks"]["watch-lag"].keys() == {"age", "every", "deaths", "late"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.core.cache.value import StoredResponse
@@ -130,7 +130,8 @@ class StoreContract:
         assert len(seen) == 4
         assert len(list(store.scan())) == 1
 
-    @settings(max_examples=50)
+    # Several adapters are held to it.
+    @settings(max_examples=50, suppress_health_check=[HealthCheck.differing_executors])
     @given(st.lists(st.tuples(st.sampled_from(["put", "get", "delete"]), st.integers(0, 5))))
     def test_it_behaves_like_a_dictionary(self, steps: list[tuple[str, int]]) -> None:
         store, model = self.make(), dict[bytes, StoredResponse]()

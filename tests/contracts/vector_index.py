@@ -104,6 +104,24 @@ class VectorIndexContract:
             index.add(HERE, key(3), between(asked, other, 0.1))
             assert keys(await index.search_all(asked, 2)) == [key(3), key(2)]
 
+    async def test_many_are_taken_in_at_once_and_those_that_are_here_stay(self) -> None:
+        async with self.make() as index:
+            index.add(HERE, key(1), vector(1))
+            numbers = [1, 2, 3]
+            vectors = np.stack([vector(10 * number) for number in numbers])
+            await index.take_in(HERE, [key(number) for number in numbers], vectors)
+            assert keys(await index.search(HERE, vector(30), 1)) == [key(3)]
+            assert keys(await index.search(HERE, vector(1), 1)) == [key(1)]
+            assert len(index) == 3
+
+    async def test_vectors_are_told_of_those_that_are_here(self) -> None:
+        async with self.make() as index:
+            index.add(HERE, key(1), vector(1))
+            index.add(THERE, key(2), vector(2))
+            found = await index.vectors([key(2), key(3), key(1)])
+            assert set(found) == {key(1), key(2)}
+            assert float(found[key(2)] @ vector(2)) == pytest.approx(1.0, abs=1e-3)
+
     async def test_what_was_discarded_is_not_found(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))

@@ -2,17 +2,28 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
+
+
+class Cut(NamedTuple):
+    """The connection ends after so much of an answer."""
+
+    begun: bytes
+
+
+Answer: TypeAlias = Callable[[list[bytes]], Awaitable[bytes | Cut]]
 
 
 class RawRedis:
     """Answers as a test tells it.
 
-    `answer` gets the words of a command and gives bytes to send, or None to close. It is called
-    for every command but those by which a client sets its connection up.
+    `answer` gets the words of a command and gives what to send. It is called for every command but
+    those by which a client sets its connection up, unless `setup` does that for these.
     """
 
-    def __init__(self, answer: Callable[[list[bytes]], Awaitable[bytes | None]]) -> None:
+    def __init__(self, answer: Answer, *, setup: Answer | None = None) -> None:
         self._answer = answer
+        self._setup = setup or _welcome
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self.commands: list[list[bytes]] = []
@@ -42,19 +53,23 @@ class RawRedis:
         try:
             while words := await _command(reader):
                 if words[0].upper() in {b"CLIENT", b"SELECT", b"AUTH"}:
-                    writer.write(b"+OK\r\n")
-                    continue
-                self.commands.append(words)
-                answer = await self._answer(words)
-                if answer is None:
-                    break
-                writer.write(answer)
+                    answer = await self._setup(words)
+                else:
+                    self.commands.append(words)
+                    answer = await self._answer(words)
+                writer.write(answer.begun if isinstance(answer, Cut) else answer)
                 await writer.drain()
+                if isinstance(answer, Cut):
+                    break
         except (OSError, asyncio.IncompleteReadError):
             self.lost += 1
         finally:
             self._open.discard(writer)
             writer.close()
+
+
+async def _welcome(_: list[bytes]) -> bytes:
+    return b"+OK\r\n"
 
 
 async def _command(reader: asyncio.StreamReader) -> list[bytes]:

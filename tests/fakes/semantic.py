@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import re
 import sys
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,13 +22,14 @@ import numpy as np
 import pytest
 
 from proxy.app import App
+from proxy.core.cache.change import Change
 from proxy.core.meaning.gate import Gate
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.meaning.verifier import Verifier, VerifierError
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.meaning import Meaning, Space
-from proxy.ports import Clock, Neighbour, Store, Vector
+from proxy.ports import Clock, Matrix, Neighbour, Store, Vector
 from proxy.tasks import Tasks
 from tests.watch import until
 
@@ -104,6 +106,15 @@ class FakeIndex:
         """Take an entry in."""
         self._vectors[key] = (partition, vector)
 
+    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+        """Take in those that are not here."""
+        for key, vector in zip(keys, vectors, strict=True):
+            self._vectors.setdefault(key, (partition, vector))
+
+    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries."""
+        return {key: self._vectors[key][1] for key in keys if key in self._vectors}
+
     def discard(self, key: bytes) -> None:
         """Forget an entry."""
         self._vectors.pop(key, None)
@@ -129,6 +140,7 @@ class FakeLevel:
         negatives: Negatives,
         clock: Clock,
         tasks: Tasks,
+        note: Callable[[Change], None] | None = None,
         **others: Any,
     ) -> None:
         """`others` are what only real encoders and indexes need."""
@@ -142,6 +154,7 @@ class FakeLevel:
             negatives=negatives,
             clock=clock,
             tasks=tasks,
+            note=note,
         )
 
     async def loaded(self) -> None:
@@ -164,7 +177,11 @@ def comparing_by_words(monkeypatch: pytest.MonkeyPatch) -> FakeEncoder:
 
     # By its name in sys.modules: the real module brings ONNX Runtime, and is not needed.
     module = SimpleNamespace(
-        SemanticLevel=level, make_gate=lambda verifier: GATE, VerifierError=VerifierError
+        SemanticLevel=level,
+        make_gate=lambda verifier: GATE,
+        gate_digest=lambda verifier: b"",
+        identities_of=lambda encoders: [],
+        VerifierError=VerifierError,
     )
     monkeypatch.setitem(sys.modules, "proxy.semantic_level", module)
     return encoder

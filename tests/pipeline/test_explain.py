@@ -35,7 +35,7 @@ class Scene:
         self.clock = FakeClock(NOW)
         self.store = MemoryStore(max_bytes=1 << 20, max_entries=100, max_entry_bytes=1 << 20)
         self.aliases, self.negatives = Aliases(), Negatives()
-        self.acceptance = Acceptance()
+        self.acceptance = Acceptance(FakeClock())
         self.encoder = FakeEncoder()
         self.tasks = Tasks(lambda name, error: pytest.fail(f"{name}: {error!r}"))
         self.level = FakeLevel(

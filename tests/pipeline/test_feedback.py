@@ -15,6 +15,7 @@ from proxy.store.memory import MemoryStore
 from tests.conftest import StartProxy
 from tests.core.values import stored_response
 from tests.fakes.client import Answer, ask, call, posting, question
+from tests.fakes.clock import FakeClock
 from tests.fakes.semantic import NEAR, FakeEncoder, comparing_by_words
 from tests.fakes.upstream import ScriptedUpstream
 from tests.pipeline.level import ASKED, STORED, Level, near
@@ -33,6 +34,7 @@ class Heard:
             store=self.level.store,
             aliases=self.level.aliases,
             negatives=self.level.negatives,
+            clock=self.level.clock,
             on_opinion=self.opinions.append,
         )
         self.feedback.questions = self.level.meaning
@@ -128,7 +130,11 @@ async def test_of_what_is_not_there_nothing_can_be_said(heard: Heard) -> None:
 async def test_a_proxy_that_compares_nothing_takes_opinions_too() -> None:
     store = MemoryStore(max_bytes=1 << 20, max_entries=10, max_entry_bytes=1 << 20)
     feedback = Feedback(
-        store=store, aliases=Aliases(), negatives=Negatives(), on_opinion=lambda opinion: None
+        store=store,
+        aliases=Aliases(),
+        negatives=Negatives(),
+        clock=FakeClock(),
+        on_opinion=lambda opinion: None,
     )
     stored = stored_response()
     store.put(stored)

@@ -15,6 +15,7 @@ from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.lookup import lookup
 from proxy.store.memory import MemoryStore
 from tests.core.values import NOW, stored_response
+from tests.fakes.clock import FakeClock
 from tests.pipeline.plans import plan
 
 TARGET = b"T" * 32
@@ -26,7 +27,7 @@ def memory() -> MemoryStore:
 
 def exactly(asked: Lookup, store: MemoryStore, now: float = NOW) -> Hit | Stale | Miss:
     """The outcome in a proxy that compares nothing."""
-    return lookup(asked, store, Acceptance(), Aliases(), None, now)
+    return lookup(asked, store, Acceptance(FakeClock()), Aliases(), None, now)
 
 
 def test_nothing_stored_is_a_miss() -> None:
@@ -53,7 +54,7 @@ def test_what_is_stale_is_judged_by_the_policy() -> None:
 
 
 def test_a_refused_caller_gets_nothing_not_even_a_fallback() -> None:
-    store, acceptance = memory(), Acceptance()
+    store, acceptance = memory(), Acceptance(FakeClock())
     store.put(stored_response(key=plan().key.exact))
     acceptance.learn(plan().caller, 200)
     acceptance.learn(plan().caller, 401)
@@ -90,7 +91,7 @@ class Answered:
         self.store = memory()
         self.target = stored_response(key=TARGET)
         self.store.put(self.target)
-        self.acceptance = Acceptance()
+        self.acceptance = Acceptance(FakeClock())
         self.semantic = FakeSemantic()
         self.aliases = Aliases()
         self.aliases.put(asked.key.exact, Alias(TARGET, 0.9, b"D", b""))

@@ -2,13 +2,17 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
+from proxy.core.cache.change import Aliased, Change, Learnt
 from proxy.core.cache.selector import Selector
+from proxy.core.cache.thread import answer_digest
+from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.meaning.outcome import Match, NoMatch
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
@@ -16,7 +20,9 @@ from proxy.core.model import Shape
 from proxy.core.policy import Policy
 from proxy.core.wire.operation import JsonObject
 from proxy.pipeline import meaning
+from proxy.pipeline.meaning import Space
 from proxy.pipeline.purge import purge
+from proxy.ports import Matrix
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.semantic import NAME, vector_of
 from tests.pipeline.level import ASKED, NEAR, OTHER, POLICY, STORED, Level, near
@@ -619,3 +625,109 @@ async def test_questions_that_one_answer_would_serve_are_grouped(level: Level) -
     assert await level.meaning.same(texts, NEAR) == [[0, 2, 6], [1, 4]]
     assert await level.meaning.same([], NEAR) == []
     assert await level.meaning.same(texts, replace(NEAR, keywords=("Peru",))) == [[1, 4]]
+
+
+def heard(level: Level) -> list[Change]:
+    """What the level tells from now on."""
+    noted: list[Change] = []
+    level.meaning._note = noted.append
+    level.meaning.judge = b"judge"
+    return noted
+
+
+async def taken_in(other: Level, noted: Sequence[Change], stored: StoredResponse) -> None:
+    """Let another process have an answer, and what was noted of it."""
+    other.store.put(replace(stored))
+    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
+    await other.settled()
+
+
+async def test_what_one_has_learnt_is_found_by_another_without_embedding_it(level: Level) -> None:
+    noted = heard(level)
+    stored = await level.know(near(STORED))
+    (learnt,) = noted
+    assert isinstance(learnt, Learnt)
+    assert (learnt.key, learnt.text, learnt.encoder) == (stored.key, STORED, "by-words")
+    other = Level()
+    await taken_in(other, noted, stored)
+    assert other.encoder.texts == []
+    assert await other.finds(near(ASKED)) == stored.key
+    assert await other.meaning.learnt([stored.key, b"x" * 32]) == [learnt]
+
+
+async def test_vectors_of_another_encoder_are_made_anew(level: Level) -> None:
+    noted = heard(level)
+    stored = await level.know(near(STORED))
+    (learnt,) = noted
+    assert isinstance(learnt, Learnt)
+    unlike = replace(learnt, encoder="another", vector=bytes(reversed(learnt.vector)))
+    other = Level()
+    told = heard(other)
+    await taken_in(other, [unlike], stored)
+    assert other.encoder.texts == [STORED]
+    assert told == [learnt]
+    assert await other.finds(near(ASKED)) == stored.key
+
+
+async def test_what_is_learnt_of_an_entry_that_is_not_here_is_left_out(level: Level) -> None:
+    noted = heard(level)
+    await level.know(near(STORED))
+    other = Level()
+    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
+    assert (len(other.meaning), len(other.index)) == (0, 0)
+
+
+async def test_an_entry_that_goes_while_it_is_taken_in_is_not_found(
+    level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = heard(level)
+    stored = await level.know(near(STORED))
+    other = Level()
+    other.store.put(replace(stored))
+    take_in = other.index.take_in
+
+    async def slowly(partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+        await take_in(partition, keys, vectors)
+        other.store.delete(stored.key)
+
+    monkeypatch.setattr(other.index, "take_in", slowly)
+    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
+    assert (len(other.meaning), len(other.index)) == (0, 0)
+
+
+async def test_a_later_answer_to_the_same_question_prolongs_what_was_learnt(level: Level) -> None:
+    noted = heard(level)
+    stored = await level.know(near(STORED))
+    other = Level()
+    await taken_in(other, noted, stored)
+    level.clock.advance(500.0)
+    later = await level.know(near(STORED))
+    assert [type(change) for change in noted] == [Learnt, Learnt]
+    await taken_in(other, noted[1:], later)
+    other.clock.advance(1200.0)
+    assert await other.finds(near(ASKED)) == stored.key
+
+
+async def test_what_was_answered_by_meaning_is_told(level: Level) -> None:
+    stored = await level.know(near(STORED))
+    noted = heard(level)
+    asked = near(ASKED)
+    assert await level.finds(asked) == stored.key
+    first, second = noted
+    assert isinstance(first, Aliased)
+    assert isinstance(second, Aliased)
+    assert (first.key, first.target, first.judge) == (asked.key.exact, stored.key, b"judge")
+    assert (first.answer, second.answer) == (b"", answer_digest("Lima."))
+
+
+async def test_where_no_encoder_serves_a_text_nothing_is_taken_in(level: Level) -> None:
+    noted = heard(level)
+    stored = await level.know(near(STORED))
+
+    def refuse(text: str) -> Space:
+        raise NotCompared(Uncompared.SCRIPT)
+
+    other = Level()
+    other.meaning._pick = refuse
+    await taken_in(other, noted, stored)
+    assert len(other.meaning) == 0

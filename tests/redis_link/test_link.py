@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -12,7 +13,7 @@ from proxy.redis_link.urls import Client
 from tests.conftest import RedisLinks
 from tests.fakes.clock import FakeClock
 from tests.fakes.lines import Lines
-from tests.fakes.raw_redis import RawRedis
+from tests.fakes.raw_redis import Cut, RawRedis
 from tests.fakes.redis import (
     RedisServer,
     running_cluster,
@@ -63,10 +64,10 @@ async def running_limited() -> AsyncIterator[tuple[RedisServer, str]]:
         yield server, server.url.replace("//", "//me:secret@")
 
 
-async def silent(_: list[bytes]) -> bytes | None:
+async def silent(_: list[bytes]) -> bytes:
     """For RawRedis: never answers."""
     await asyncio.Event().wait()
-    return None
+    raise AssertionError
 
 
 async def test_it_asks_and_gives_the_answer(redis_link: RedisLink, redis_prefix: str) -> None:
@@ -162,6 +163,50 @@ async def test_the_answer_of_a_cancelled_call_goes_to_nobody(redis_links: RedisL
         assert await ask(link, "GET", "next") == b"next"
 
 
+async def test_a_late_welcome_is_no_answer(redis_links: RedisLinks) -> None:
+    late = asyncio.Event()
+
+    async def welcome(words: list[bytes]) -> bytes:
+        if words[0] == b"SELECT":
+            await late.wait()
+        return b"+OK\r\n"
+
+    async def echo(words: list[bytes]) -> bytes:
+        return b"$%d\r\n%s\r\n" % (len(words[1]), words[1])
+
+    async with RawRedis(echo, setup=welcome) as server:
+        url = server.url.replace("//", "//:secret@").removesuffix("0") + "7"
+        async with redis_links(url, max_connections=1) as link:
+            assert await why(link, "GET", "first", deadline=0.05) is Reason.TIMEOUT
+            late.set()
+            assert await ask(link, "GET", "second") == b"second"
+            assert await ask(link, "GET", "third") == b"third"
+
+
+async def test_no_answer_goes_astray_whatever_is_cancelled(redis_links: RedisLinks) -> None:
+    chance = random.Random(7)
+
+    async def echo(words: list[bytes]) -> bytes:
+        await asyncio.sleep(chance.choice((0.0, 0.0, 0.001, 0.003)))
+        return b"$%d\r\n%s\r\n" % (len(words[1]), words[1])
+
+    async with RawRedis(echo) as server, redis_links(server.url, max_connections=8) as link:
+        asked: dict[str, asyncio.Task[object]] = {}
+        async with asyncio.TaskGroup() as group:
+            for number in range(400):
+                asked[str(number)] = group.create_task(ask(link, "GET", str(number)))
+                for _ in range(chance.randrange(8)):
+                    await asyncio.sleep(0)
+                if chance.random() < 0.5:
+                    asked[str(chance.randrange(number + 1))].cancel()
+        answers = {name: task.result() for name, task in asked.items() if not task.cancelled()}
+        assert 100 < len(answers) < 400
+        assert answers == {name: name.encode() for name in answers}
+        # Every connection can be used again.
+        again = await asyncio.gather(*(ask(link, "GET", str(number)) for number in range(20)))
+        assert again == [str(number).encode() for number in range(20)]
+
+
 async def test_a_late_answer_to_a_pipeline_goes_to_nobody(redis_links: RedisLinks) -> None:
     release = asyncio.Event()
 
@@ -183,16 +228,33 @@ async def test_a_late_answer_to_a_pipeline_goes_to_nobody(redis_links: RedisLink
         assert await ask(link, "GET", "next") == b"next"
 
 
-async def test_a_connection_cut_in_the_midst_of_an_answer(redis_links: RedisLinks) -> None:
+@pytest.mark.parametrize("begun", [b"", b"$5\r\nab", b"$5\r", b"*2\r\n$1\r\na\r\n"])
+async def test_a_connection_cut_in_the_midst_of_an_answer(
+    redis_links: RedisLinks, begun: bytes
+) -> None:
     cuts = [True]
 
-    async def half(words: list[bytes]) -> bytes | None:
-        return None if cuts else b"$1\r\nx\r\n"
+    async def half(words: list[bytes]) -> bytes | Cut:
+        return Cut(begun) if cuts else b"$1\r\nx\r\n"
 
     async with RawRedis(half) as server, redis_links(server.url) as link:
         assert await why(link, "GET", "a") is Reason.CLOSED
         cuts.clear()
         assert await ask(link, "GET", "a") == b"x"
+
+
+async def test_a_server_that_became_read_only_is_looked_up_anew(redis_links: RedisLinks) -> None:
+    async def demoted(words: list[bytes]) -> bytes:
+        return b"-READONLY You can't write against a read only replica.\r\n"
+
+    async with RawRedis(demoted) as server, redis_links(server.url) as link:
+        await why(link, "SET", "a", "1", writes=True)
+
+        async def is_anew() -> bool:
+            await why(link, "GET", "a")
+            return server.connections > 1
+
+        await until(is_anew)
 
 
 async def test_what_is_not_redis_is_told_as_such(redis_links: RedisLinks) -> None:
@@ -305,6 +367,23 @@ async def test_a_restarted_server_costs_no_failure(redis_links: RedisLinks) -> N
         assert await ask(link, "GET", "reprise:a") is None
 
 
+async def test_a_server_that_loads_its_data_is_waited_for(redis_links: RedisLinks) -> None:
+    slowly = ("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+    async with running_redis() as server, redis_links(server.url) as link:
+        await server.command("DEBUG", "POPULATE", 1000, "reprise")
+        await server.command("SAVE")
+
+        async def is_loading() -> bool:
+            await asyncio.gather(ask(link, "GET", "reprise:0"), return_exceptions=True)
+            return link.figures()["redis_failures_loading"] > 0
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.restart(*slowly))
+            await until(is_loading)
+        await until(works(link))
+        assert await ask(link, "GET", "reprise:0") == b"value:0"
+
+
 async def test_attempts_while_open_keep_to_the_rate(
     redis_links: RedisLinks, redis_log: Lines
 ) -> None:
@@ -326,8 +405,10 @@ async def test_attempts_while_open_keep_to_the_rate(
 async def test_a_slow_server_serves_the_background_only(
     redis_links: RedisLinks, redis_log: Lines
 ) -> None:
+    delay = 0.2
+
     async def slow(words: list[bytes]) -> bytes:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(delay)
         return b"$1\r\nx\r\n"
 
     async with RawRedis(slow) as server, redis_links(server.url, deadline=0.02) as link:
@@ -337,6 +418,34 @@ async def test_a_slow_server_serves_the_background_only(
         assert await ask(link, "GET", "a", important=True) == b"x"
         assert link.is_open
         assert redis_log.told("state") == ["slow"]
+        delay = 0.0
+        await until(works(link))
+        assert redis_log.told("state") == ["slow", "up"]
+
+
+async def test_one_try_is_one_command(redis_links: RedisLinks) -> None:
+    clock, tried = FakeClock(), asyncio.Event()
+
+    async def slow(words: list[bytes]) -> bytes:
+        tried.set()
+        await asyncio.sleep(0.1)
+        return b"$-1\r\n"
+
+    async with (
+        RawRedis(slow) as server,
+        redis_links(server.url, deadline=0.02, clock=clock) as link,
+    ):
+        for _ in range(3):
+            clock.advance(0.02)
+            await why(link, "GET", "a", deadline=0.02)
+        for _ in range(5):
+            before = len(server.commands)
+            clock.advance(1.0)
+            tried.clear()
+            await why(link, "GET", "a", deadline=0.02)
+            async with asyncio.timeout(SOON):
+                await tried.wait()
+            assert len(server.commands) == before + 1
 
 
 @pytest.mark.parametrize("reason", [Reason.OOM, Reason.READONLY, Reason.DENIED])

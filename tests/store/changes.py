@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from proxy.core.cache.change import (
     Aliased,
+    Barred,
     Change,
     Deleted,
     Learnt,
@@ -47,7 +48,7 @@ def learnt(number: int, **members: Any) -> Learnt:
 
 def aliased(number: int, target: int) -> Aliased:
     """A question that was answered with what is stored for another."""
-    return Aliased(key(number), key(target), 0.9, b"a" * 16, b"b" * 16)
+    return Aliased(key(number), key(target), 0.9, b"a" * 16, b"b" * 16, judge=b"j" * 32, at=NOW)
 
 
 def comparable(change: Change) -> object:
@@ -56,7 +57,8 @@ def comparable(change: Change) -> object:
         return change
     stored = change.stored
     names = StoredResponse.__slots__
-    return {name: getattr(stored, name) for name in names if name not in ("derived", "charged")}
+    members = {name: getattr(stored, name) for name in names if name not in ("derived", "charged")}
+    return {**members, "followed": change.followed}
 
 
 _digests = st.binary(min_size=32, max_size=32)
@@ -97,8 +99,9 @@ stored_responses = st.builds(
     duration=_lifetimes,
 )
 changes: st.SearchStrategy[Change] = st.one_of(
-    st.builds(Put, stored_responses),
+    st.builds(Put, stored_responses, st.lists(_digests, max_size=3).map(tuple)),
     st.builds(Deleted, _digests, _times),
+    st.builds(Barred, _digests, st.booleans(), _times),
     st.builds(
         Learnt,
         *(_digests, _digests, _digests, _digests),
@@ -108,7 +111,14 @@ changes: st.SearchStrategy[Change] = st.one_of(
         st.integers(1, 20).flatmap(lambda size: st.binary(min_size=4 * size, max_size=4 * size)),
     ),
     st.builds(
-        Aliased, _digests, _digests, st.floats(-1, 1), _text_digests, st.just(b"") | _text_digests
+        Aliased,
+        _digests,
+        _digests,
+        st.floats(-1, 1),
+        _text_digests,
+        st.just(b"") | _text_digests,
+        _digests,
+        _times,
     ),
     st.builds(
         Rejected,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proxy.core.cache.change import Put
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.scripts import Command, send, send_all
 from proxy.store.codec import Unreadable, encode
@@ -35,7 +36,7 @@ class Redis:
 
     async def put(self, number: int = 1, *, at: float = NOW, now: float = NOW) -> bool:
         stored = stored_response(key=key(number), created=at, ttl=100.0)
-        return bool(await self.send(self.keys.put(stored, now)))
+        return bool(await self.send(self.keys.put(Put(stored), now)))
 
     async def created(self, number: int = 1) -> float | None:
         """When the answer that is there was made; None where there is none."""
@@ -58,7 +59,7 @@ def redis(redis_link: RedisLink, redis_server: RedisServer, redis_prefix: str) -
 
 async def test_an_answer_comes_back_as_it_was(redis: Redis) -> None:
     stored = stored_response(key=key(1), created=NOW, body=bytes(range(256)) * 100)
-    assert await redis.send(redis.keys.put(stored, NOW))
+    assert await redis.send(redis.keys.put(Put(stored), NOW))
     entry = read_entry(await redis.value(), key(1))
     assert entry is not None
     assert entry.stored.body == stored.body
@@ -221,7 +222,7 @@ async def test_a_head_from_the_far_future_binds_nobody(redis: Redis) -> None:
 async def test_many_go_out_together_to_a_cluster(clustered: RedisLink) -> None:
     keys = EntryKeys("reprise", keep_stale=KEEP_STALE)
     commands = [
-        keys.put(stored_response(key=key(number), created=NOW), NOW) for number in range(50)
+        keys.put(Put(stored_response(key=key(number), created=NOW)), NOW) for number in range(50)
     ]
     commands += [keys.delete(key(number), NOW + 1) for number in range(10)]
     answers = await clustered.call(

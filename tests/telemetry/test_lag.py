@@ -12,6 +12,7 @@ async def test_it_tells_by_how_much_each_timer_came_late() -> None:
     clock = FakeClock()
     late = [0.0, 0.25, 2.0]
     lags: list[float] = []
+    beats: list[int] = []
 
     async def sleep(seconds: float) -> None:
         assert seconds == EVERY_SECONDS
@@ -20,8 +21,8 @@ async def test_it_tells_by_how_much_each_timer_came_late() -> None:
         clock.advance(seconds + late[len(lags)])
 
     with pytest.raises(asyncio.CancelledError):
-        await watch_lag(sleep, clock.monotonic, lags.append)
-    assert lags == late
+        await watch_lag(sleep, clock.monotonic, lags.append, lambda: beats.append(len(lags)))
+    assert (lags, beats) == (late, [1, 2, 3])
 
 
 async def test_a_timer_that_came_early_is_not_late() -> None:
@@ -34,5 +35,5 @@ async def test_a_timer_that_came_early_is_not_late() -> None:
         clock.advance(seconds / 2)
 
     with pytest.raises(asyncio.CancelledError):
-        await watch_lag(sleep, clock.monotonic, lags.append)
+        await watch_lag(sleep, clock.monotonic, lags.append, lambda: None)
     assert lags == [0.0]

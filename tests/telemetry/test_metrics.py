@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from proxy.core.cache.storable import Unstorable
 from proxy.core.exchange import Exchange, Fwd, Level
 from proxy.core.meaning.uncompared import Uncompared
+from proxy.telemetry.heartbeats import Pulse
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 
 EXCHANGE = Exchange(
@@ -252,3 +253,15 @@ def test_a_duration_is_in_every_bucket_that_it_does_not_exceed(
     name = "reprise_request_duration_seconds_bucket"
     assert found[at(name, "chat", "miss", "2xx", bound)] == 1
     assert above is None or found[at(name, "chat", "miss", "2xx", above)] == 0
+
+
+def test_kept_loops_are_read_at_each_scrape() -> None:
+    metrics = Metrics("1")
+    read = [Pulse("loop", last_success=995.5, age=4.5, deaths=2)]
+    metrics.watch_tasks(lambda: read)
+    found = samples(metrics)
+    assert found[at("reprise_task_last_success_timestamp_seconds", "loop")] == 995.5
+    assert found[at("reprise_task_age_seconds", "loop")] == 4.5
+    assert found[at("reprise_task_deaths_total", "loop")] == 2
+    read.clear()
+    assert at("reprise_task_age_seconds", "loop") not in samples(metrics)

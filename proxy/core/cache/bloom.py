@@ -1,17 +1,15 @@
 """Which keys may be somewhere: a Bloom filter, small and sure of what is absent."""
 
+import hashlib
 import math
+from collections.abc import Iterator
 
 ERROR_RATE = 0.01
 """Share of the absent keys that seem to be there, when it is as full as it was made for."""
 
 
 class Bloom:
-    """A set of digests that may say yes too often, and never no where it should say yes.
-
-    A digest's bytes serve as its hashes, by double hashing; so what is added must be spread evenly
-    already, as SHA-256 is, and have 16 bytes at least.
-    """
+    """A set of keys that may say yes too often, and never no where it should say yes."""
 
     __slots__ = ("_bits", "_hashes", "_set", "_size")
 
@@ -33,7 +31,10 @@ class Bloom:
 
     def __contains__(self, key: bytes) -> bool:
         bits = self._bits
-        return all(bits[place >> 3] & 1 << (place & 7) for place in self._places(key))
+        for place in self._places(key):  # noqa: SIM110 - twice as fast as all()
+            if not bits[place >> 3] & 1 << (place & 7):
+                return False
+        return True
 
     @property
     def fill(self) -> float:
@@ -45,11 +46,14 @@ class Bloom:
         free = max(1, self._size - self._set)
         return round(self._size / self._hashes * math.log(self._size / free))
 
-    def _places(self, key: bytes) -> list[int]:
-        first = int.from_bytes(key[:8], "big")
-        step = int.from_bytes(key[8:16], "big") | 1
+    def _places(self, key: bytes) -> Iterator[int]:
+        # Double hashing: two hashes make all the others.
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        first = int.from_bytes(digest[:8], "big")
+        step = int.from_bytes(digest[8:], "big") | 1
         size = self._size
-        return [(first + number * step) % size for number in range(self._hashes)]
+        for number in range(self._hashes):
+            yield (first + number * step) % size
 
 
 class KnownKeys:

@@ -15,6 +15,8 @@ class Put:
     """An answer was stored, in place of an earlier one to the same question."""
 
     stored: StoredResponse
+    followed: tuple[bytes, ...] = ()
+    """The exact keys of questions in its history for which others stand (core/cache/thread.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,10 @@ class Aliased:
     asked: bytes
     answer: bytes
     """These are of pipeline/aliases.py."""
+    judge: bytes
+    """The digest of what decided so: an alias does not outlive a change of rules or guards."""
+    at: float
+    """Wall time in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +97,14 @@ class Renewed:
     by: str = ""
 
 
-Change: TypeAlias = Put | Deleted | Learnt | Aliased | Rejected | Purged | Renewed
+@dataclass(frozen=True, slots=True)
+class Barred:
+    """The upstream refuses a caller that it accepted before, or accepts it again."""
+
+    caller: bytes
+    """The digest of the credential."""
+    is_refused: bool
+    at: float
+
+
+Change: TypeAlias = Put | Deleted | Learnt | Aliased | Rejected | Purged | Renewed | Barred

@@ -1,0 +1,189 @@
+"""Puts together what outlasts the process: the journals that the configuration names (design 8)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from proxy.config import Static
+from proxy.core.cache.bloom import KnownKeys
+from proxy.core.cache.change import Change
+from proxy.pipeline.ledger import Ledger
+from proxy.ports import Clock, Journal, Shared
+from proxy.redis_link import link
+from proxy.redis_link.link import RedisLink
+from proxy.store import redis_journal, shared
+from proxy.store.redis_journal import Bounds, RedisJournal
+from proxy.store.redis_keys import EntryKeys
+from proxy.store.redis_leases import Leases
+from proxy.store.redis_secret import secret as common_secret
+from proxy.store.shared import SharedEntries
+from proxy.tasks import Beat, Tasks
+from proxy.telemetry.log import Log
+
+COUNTERS = link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
+"""Those of the figures that only grow."""
+KEEP_STALE_SECONDS = 600.0
+"""How long a stale answer is kept for an upstream that fails."""
+SECRET_SECONDS = 5.0
+"""How often is asked for the secret of all replicas while there is no word of it."""
+
+
+class Persistence:
+    """The journals of one application, and what it shares with others."""
+
+    def __init__(
+        self,
+        static: Static,
+        *,
+        own_secret: bytes,
+        ledger: Ledger,
+        max_entries: int,
+        on_secret: Callable[[bytes], None],
+        clock: Clock,
+        tasks: Tasks,
+        log: Log,
+    ) -> None:
+        """Must be made on the event loop; blocks while it looks at the disk.
+
+        `own_secret` is used where nothing else names one.
+        `on_secret` is told the secret that replicas have in common, where that is another one.
+        """
+        self._ledger = ledger
+        self._on_secret = on_secret
+        self._tasks = tasks
+        self.secret = static.secret.encode() or own_secret
+        """The key of the digests of credentials."""
+        self.is_loading = False
+        """What was kept on this machine is still being taken in."""
+        self._redis: _Redis | None = None
+        if static.redis_url:
+            self._redis = _Redis(
+                static,
+                everything=ledger.everything,
+                max_entries=max_entries,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+            )
+        self.shared: Shared | None = self._redis.shared if self._redis is not None else None
+        self._has_own_secret = not static.secret
+        ledger.keep_in(self._journals())
+
+    async def start(self) -> None:
+        """Take in what was kept, and follow what others change."""
+        if self._redis is not None:
+            await self._redis.start()
+            if self._has_own_secret and not await self._agree(self._redis):
+                self._tasks.keep(self._agree_later, "redis secret", every=SECRET_SECONDS)
+        await asyncio.gather(
+            *(journal.start(self._ledger.taking_in(journal)) for journal in self._journals())
+        )
+
+    async def close(self) -> None:
+        """Keep what waits, and end."""
+        for journal in self._journals():
+            await journal.close()
+        if self._redis is not None:
+            await self._redis.close()
+
+    def states(self) -> dict[str, str]:
+        """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
+        return {"redis": self._redis.state} if self._redis is not None else {}
+
+    def figures(self) -> dict[str, float]:
+        """What /metrics shows of it."""
+        return self._redis.figures() if self._redis is not None else {}
+
+    def _journals(self) -> list[Journal]:
+        """The nearest first."""
+        return [self._redis.journal] if self._redis is not None else []
+
+    async def _agree(self, redis: "_Redis") -> bool:
+        """Have the same secret as the other replicas; False where Redis does not tell it."""
+        found = await common_secret(redis.link, redis.prefix, self.secret)
+        if found is not None and found != self.secret:
+            self.secret = found
+            self._on_secret(found)
+        return found is not None
+
+    async def _agree_later(self, beat: Beat) -> None:
+        while self._redis is not None and not await self._agree(self._redis):
+            beat()
+            await asyncio.sleep(SECRET_SECONDS)
+
+
+class _Redis:
+    """All that has to do with Redis."""
+
+    def __init__(
+        self,
+        static: Static,
+        *,
+        everything: Callable[[], AsyncIterator[Sequence[Change]]],
+        max_entries: int,
+        clock: Clock,
+        tasks: Tasks,
+        log: Log,
+    ) -> None:
+        self.prefix = static.redis_prefix
+
+        def connect(connections: int) -> RedisLink:
+            return RedisLink(
+                static.redis_url,
+                max_connections=connections,
+                deadline=static.redis_deadline,
+                prefix=self.prefix,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+            )
+
+        self.link = connect(static.redis_max_connections)
+        self._waiting = connect(1)
+        """Only waits for what others change."""
+        leases = Leases(clock)
+        keys = EntryKeys(self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence)
+        known = KnownKeys(max_entries)
+        self.journal = RedisJournal(
+            self.link,
+            self._waiting,
+            prefix=self.prefix,
+            keys=keys,
+            known=known,
+            everything=everything,
+            arrived=lambda key: self.shared.arrived(key),
+            bounds=Bounds(
+                log_entries=static.redis_log_entries,
+                snapshot_every=static.redis_snapshot_every,
+                max_entries=max_entries,
+            ),
+            clock=clock,
+            tasks=tasks,
+            log=log,
+        )
+        self.shared = SharedEntries(
+            self.link,
+            keys=keys,
+            leases=leases,
+            known=self.journal.answers,
+            deadline=static.redis_deadline,
+            tasks=tasks,
+        )
+
+    async def start(self) -> None:
+        """Connect, so that no client waits for it."""
+        await self.link.start()
+        self.shared.start()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.link.close()
+        await self._waiting.close()
+
+    @property
+    def state(self) -> str:
+        """ "ok", or "down"."""
+        return "down" if self.link.is_open else "ok"
+
+    def figures(self) -> dict[str, float]:
+        """What /metrics shows of it."""
+        return {**self.link.figures(), **self.journal.figures(), **self.shared.figures()}

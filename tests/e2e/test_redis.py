@@ -1,0 +1,328 @@
+"""Real proxies that share a real Redis, while it fails in every way (C2, G1, B35, B37, B39)."""
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Serve
+from tests.fakes.client import ask, call, question
+from tests.fakes.process import ProxyProcess
+from tests.fakes.redis import RedisServer, running_redis
+from tests.fakes.relay import Relay
+from tests.fakes.traffic import Traffic, echo, expected
+from tests.fakes.upstream import ScriptedUpstream
+
+DEADLINE_SECONDS = 0.02
+"""`persist.redis.deadline`."""
+LONGEST_SECONDS = 2.0
+"""No request takes so long, whatever Redis does: a hundred times the deadline."""
+PROBES_A_SECOND = 1.0
+
+
+def settings(url: str, directory: Path, **redis: Any) -> str:
+    """A configuration of a replica: exact answers only, nothing on disk."""
+    return json.dumps(
+        {
+            "semantic": {"enabled": False},
+            "persist": {
+                "disk": {"enabled": False, "path": str(directory)},
+                "redis": {"url": url, "deadline": "20ms", **redis},
+            },
+            "admin": {"token": "t"},
+        }
+    )
+
+
+@dataclass(slots=True)
+class Replicas:
+    """Two real proxies before one upstream, and the Redis that they share by a relay."""
+
+    one: ProxyProcess
+    other: ProxyProcess
+    redis: RedisServer
+    relay: Relay
+
+    @property
+    def urls(self) -> list[str]:
+        """Where the two listen."""
+        return [self.one.url, self.other.url]
+
+    async def figure(self, process: ProxyProcess, name: str) -> float:
+        """A metric of one of them."""
+        answer = await call(process.admin_url, "GET", "/metrics")
+        for line in answer.body.decode().splitlines():
+            if line.startswith((f"reprise_{name} ", f"reprise_{name}_total ")):
+                return float(line.split()[1])
+        raise AssertionError(name)
+
+    async def attempts(self) -> float:
+        """How often the two have asked Redis."""
+        return sum([await self.figure(one, "redis_attempts") for one in (self.one, self.other)])
+
+    async def share(self, text: str, *, within: float = 15.0) -> None:
+        """Wait until a new answer of the one is the other's too; asks new questions for it."""
+        async with asyncio.timeout(within):
+            for number in range(1000):
+                asked = question(f"{text} {number}")
+                assert (await ask(self.one.url, asked)).status == 200
+                for _ in range(10):
+                    await asyncio.sleep(0.02)
+                    only = [("Cache-Control", "only-if-cached")]
+                    found = await ask(self.other.url, asked, fields=only)
+                    if found.is_hit:
+                        assert found.text == expected(f"{text} {number}", "key-a")
+                        return
+        raise AssertionError("they do not share")
+
+
+@pytest.fixture
+async def replicas(
+    serve: Serve, upstream: ScriptedUpstream, tmp_path: Path
+) -> AsyncIterator[Replicas]:
+    """Two replicas that have shared something already."""
+    upstream.respond = echo
+    async with running_redis() as redis, Relay(redis.port) as relay:
+        file = tmp_path / "replica.yaml"
+        await asyncio.to_thread(
+            file.write_text, settings(f"redis://127.0.0.1:{relay.port}/0", tmp_path)
+        )
+
+        def start() -> ProxyProcess:
+            return serve("--upstream", upstream.url, "--config", str(file))
+
+        async with start() as one, start() as other:
+            both = Replicas(one, other, redis, relay)
+            await both.share("at first")
+            yield both
+
+
+async def test_what_one_has_learnt_the_other_answers(
+    replicas: Replicas, upstream: ScriptedUpstream
+) -> None:
+    async with Traffic(replicas.urls) as traffic:
+        await traffic.asked(300)
+    assert traffic.seen.failures == []
+    # Twenty questions of two tenants come again and again: each was asked for once.
+    known = [seen for seen in upstream.requests if b"known" in seen.body]
+    assert len({(seen.header("Authorization"), seen.body) for seen in known}) >= 40
+    assert len(known) <= 40 * 1.5
+
+
+async def test_the_same_question_to_both_at_once_costs_one_call(
+    replicas: Replicas, upstream: ScriptedUpstream
+) -> None:
+    gate = asyncio.Event()
+    plain = upstream.respond
+
+    def later(seen: Any) -> Any:
+        reply = plain(seen)
+        return type(reply)(
+            status=reply.status, fields=reply.fields, steps=reply.steps, before_head=gate
+        )
+
+    upstream.respond = later
+    before = upstream.calls
+    async with asyncio.TaskGroup() as group:
+        asked = [
+            group.create_task(ask(url, question("together", stream=stream)))
+            for url in replicas.urls
+            for stream in (True, True)
+        ]
+        await upstream.received(before + 1)
+        await asyncio.sleep(0.3)  # time for the other replica to make a call, if it would
+        gate.set()
+        answers = [await task for task in asked]
+    assert {answer.text for answer in answers} == {expected("together", "key-a")}
+    assert upstream.calls == before + 1
+
+
+async def test_a_replica_that_dies_in_a_call_does_not_hold_the_others_up(
+    replicas: Replicas, upstream: ScriptedUpstream
+) -> None:
+    gate = asyncio.Event()
+    plain = upstream.respond
+
+    def never(seen: Any) -> Any:
+        reply = plain(seen)
+        return type(reply)(fields=reply.fields, steps=reply.steps, before_head=gate)
+
+    upstream.respond = never
+    before = upstream.calls
+    async with asyncio.TaskGroup() as group:
+        lost = group.create_task(_swallow(ask(replicas.one.url, question("doomed"))))
+        await upstream.received(before + 1)
+        upstream.respond = plain
+        waiting = group.create_task(ask(replicas.other.url, question("doomed")))
+        await asyncio.sleep(0.2)
+        replicas.one.signal(signal.SIGKILL)
+        assert (await waiting).text == expected("doomed", "key-a")
+        await lost
+    gate.set()
+
+
+async def _swallow(asking: Any) -> None:
+    with contextlib.suppress(OSError, AssertionError):
+        await asking
+
+
+# How Redis fails, and how that ends.
+
+
+async def frozen(replicas: Replicas) -> Callable[[], Any]:
+    replicas.redis.pause()
+    return replicas.redis.resume
+
+
+async def killed_and_restarted_empty(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.kill()
+    return replicas.redis.restart
+
+
+async def slow(replicas: Replicas) -> Callable[[], Any]:
+    replicas.relay.delay = 0.2
+
+    def end() -> None:
+        replicas.relay.delay = 0.0
+
+    return end
+
+
+async def a_hole(replicas: Replicas) -> Callable[[], Any]:
+    replicas.relay.is_hole = True
+
+    def end() -> None:
+        replicas.relay.is_hole = False
+
+    return end
+
+
+async def cut_in_mid_answer(replicas: Replicas) -> Callable[[], Any]:
+    replicas.relay.cuts_answers = True
+    replicas.relay.cut()
+
+    def end() -> None:
+        replicas.relay.cuts_answers = False
+
+    return end
+
+
+async def full_and_refusing_writes(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.configure("maxmemory-policy", "noeviction")
+    await replicas.redis.configure("maxmemory", "1")
+    return lambda: replicas.redis.configure("maxmemory", "0")
+
+
+async def read_only(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.command("REPLICAOF", "127.0.0.1", "1")
+    return lambda: replicas.redis.command("REPLICAOF", "NO", "ONE")
+
+
+async def full_of_clients(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.configure("maxclients", "1")
+    replicas.relay.cut()
+
+    async def end() -> None:
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    return await replicas.redis.configure("maxclients", "1000")
+                except (OSError, Exception) as error:
+                    if isinstance(error, AssertionError):
+                        raise
+                    await asyncio.sleep(0.02)
+
+    return end
+
+
+async def wrong_password(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.configure("requirepass", "another")
+    replicas.relay.cut()
+    secured = RedisServer(port=replicas.redis.port, password="another")
+    return lambda: secured.configure("requirepass", "")
+
+
+async def flushed(replicas: Replicas) -> Callable[[], Any]:
+    await replicas.redis.command("FLUSHALL")
+    return lambda: None
+
+
+FAULTS = [
+    frozen,
+    killed_and_restarted_empty,
+    slow,
+    a_hole,
+    cut_in_mid_answer,
+    full_and_refusing_writes,
+    read_only,
+    full_of_clients,
+    wrong_password,
+    flushed,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+async def test_no_request_notices(replicas: Replicas, fault: Callable[..., Any]) -> None:
+    async with Traffic(replicas.urls) as traffic:
+        await traffic.asked(100)
+        heal = await fault(replicas)
+        await traffic.asked(100)
+        before, began = await replicas.attempts(), asyncio.get_running_loop().time()
+        await traffic.asked(300)
+        lasted = asyncio.get_running_loop().time() - began
+        attempts = await replicas.attempts() - before
+        ended = heal()
+        if ended is not None:
+            await ended
+        await replicas.share(f"after {fault.__name__}")
+        await traffic.asked(100)
+    assert traffic.seen.failures == []
+    assert traffic.seen.slowest() < LONGEST_SECONDS
+    if fault in (frozen, killed_and_restarted_empty, a_hole, wrong_password):
+        # Each of the two tries once a second for clients, and once for its journal.
+        assert attempts <= 2 * (4 * PROBES_A_SECOND * lasted + 6)
+    for process in (replicas.one, replicas.other):
+        assert len(process.events("redis")) <= 10
+        assert process.events("background task died") == []
+
+
+async def test_hits_are_served_while_redis_is_frozen(replicas: Replicas) -> None:
+    await ask(replicas.one.url, question("mine"))
+    replicas.redis.pause()
+    for _ in range(20):
+        assert (await ask(replicas.one.url, question("mine"))).is_hit
+    ready = await call(replicas.one.admin_url, "GET", "/readyz")
+    assert ready.status == 200
+    replicas.redis.resume()
+
+
+async def test_a_new_replica_starts_warm(
+    replicas: Replicas, serve: Serve, upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    for number in range(30):
+        await ask(replicas.one.url, question(f"warm {number}"))
+    await replicas.share("then")
+    file = tmp_path / "replica.yaml"
+    async with serve("--upstream", upstream.url, "--config", str(file)) as third:
+        calls = upstream.calls
+        for number in range(30):
+            assert (await ask(third.url, question(f"warm {number}"))).is_hit
+        assert upstream.calls == calls
+
+
+async def test_nothing_but_our_own_keys_is_touched(replicas: Replicas) -> None:
+    await replicas.redis.command("SET", "another", "application")
+    headers = [("Authorization", "Bearer t"), ("Content-Type", "application/json")]
+    purged = await call(
+        replicas.one.admin_url, "POST", "/admin/purge", fields=headers, body=b'{"all": true}'
+    )
+    assert purged.status == 200
+    await replicas.share("after the purge")
+    names = await replicas.redis.command("KEYS", "*")
+    assert {name for name in names if not name.startswith(b"reprise:")} == {b"another"}
