@@ -141,3 +141,23 @@ async def replica(url: str, prefix: str, **options: object) -> AsyncIterator[Rep
         yield made
     finally:
         await made.close()
+
+
+@contextlib.asynccontextmanager
+async def linked(url: str) -> AsyncIterator[RedisLink]:
+    """A link of its own to a server."""
+    tasks = Tasks(lambda name, error: None)
+    link = RedisLink(
+        url,
+        max_connections=8,
+        deadline=1.0,
+        prefix="p",
+        clock=SystemClock(),
+        tasks=tasks,
+        log=Lines(),
+    )
+    try:
+        yield link
+    finally:
+        await tasks.drain(0.0)
+        await link.close()
