@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from proxy.core.cache.change import Aliased, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import (
+    Aliased,
+    Barred,
+    Change,
+    Deleted,
+    Learnt,
+    Purged,
+    Put,
+    Rejected,
+    Renewed,
+)
 from proxy.ports import TakeIn
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.urls import Client
@@ -32,7 +42,7 @@ from proxy.store.snapshot_format import Kind, items
 T = TypeVar("T")
 OnDigests: TypeAlias = Callable[[Iterable[bytes]], None]
 
-Losses = Deleted | Rejected | Purged | Renewed
+Losses = Deleted | Rejected | Purged | Renewed | Barred
 TAKEN_AT_ONCE = 500
 CALLS_AT_ONCE = 4
 LOG_AT_ONCE = 500
@@ -221,7 +231,7 @@ def _latest(changes: Iterable[Change], small: Iterable[Small]) -> list[Change]:
 
 
 def _name(change: Change) -> Hashable:
-    if isinstance(change, Rejected | Purged | Renewed):
+    if isinstance(change, Rejected | Purged | Renewed | Barred):
         return type(change), field_of(change)
     return key_of(change)
 

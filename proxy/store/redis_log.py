@@ -85,8 +85,10 @@ class ChangeLog:
         kind = await client.execute_command("TYPE", self.key)
         if kind not in (b"stream", b"none"):
             await client.execute_command("DEL", self.key)  # it is in our place, and is not ours
-        if kind != b"stream":
-            return None
+        return await self.reach(client) if kind == b"stream" else None
+
+    async def reach(self, client: Client) -> LogState | None:
+        """The same, where something was just read from it."""
         [answer] = await ask_all(client, [("XINFO", "STREAM", self.key)])
         return _state(answer) if answer else None
 

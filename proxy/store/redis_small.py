@@ -87,7 +87,7 @@ class SmallState:
                 if not purged.soft:
                     return None
                 stored = replace(stored, ttl=0.0)
-        return change if stored is change.stored else Put(stored)
+        return change if stored is change.stored else replace(change, stored=stored)
 
     def command(self, change: Small) -> Command:
         """What writes one, unless a later one is there."""

@@ -31,6 +31,7 @@ LEASE_SECONDS = 30
 AT_ONCE = 100
 FULL = 0.6
 """Of the bits that tell which answers are there: more of them tell little."""
+RECOUNT_SECONDS = 600.0
 PER_SECOND = 2_000
 """Answers that are written again."""
 
@@ -73,6 +74,7 @@ class Upkeep:
         self._everything = everything
         self._purges: list[Purged] = []
         self._is_empty = False
+        self._next_recount = float("-inf")
         self._asked = asyncio.Event()
         self.removed = 0
         """Answers that purges have removed from Redis, since the start."""
@@ -119,7 +121,7 @@ class Upkeep:
                 await self._restore(beat)
                 self._is_empty = False
                 await self._ask([("DEL", self._lease)])
-            if self._known.complete() and self._known.fill > FULL:
+            if self._is_recount_due():
                 await self._recount(beat)
         finally:
             if self._purges or self._is_empty:
@@ -165,8 +167,15 @@ class Upkeep:
         found = await self._ask([("EXISTS", name) for _, name in named])
         return [change for (change, _), is_there in zip(named, found, strict=True) if not is_there]
 
+    def _is_recount_due(self) -> bool:
+        if not self._known.complete() or self._known.fill <= FULL:
+            return False
+        return asyncio.get_running_loop().time() >= self._next_recount
+
     async def _recount(self, beat: Beat) -> None:
         """Learn anew which answers are there, without those that have gone."""
+        # Where there are more than it was made for, it is as full again.
+        self._next_recount = asyncio.get_running_loop().time() + RECOUNT_SECONDS
         self._known.rebuild()
         async for digests in self._scan.answers():
             for digest in digests:

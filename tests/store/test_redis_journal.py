@@ -9,7 +9,7 @@ from proxy.core.cache.change import Deleted, Purged, Rejected
 from proxy.core.cache.selector import Selector
 from proxy.ports import Journal
 from tests.contracts.journal import PAIRS, JournalContract, every_kind, lasting, now, recent
-from tests.fakes.redis import RedisServer, running_redis, until
+from tests.fakes.redis import RedisServer, running_cluster, running_redis, until
 from tests.store.changes import key
 from tests.store.redis_replicas import Replica, replica
 
@@ -303,3 +303,20 @@ async def test_under_memory_pressure_it_goes_on(redis_prefix: str) -> None:
             await other.until(lambda: key(9999) in other.answers)
         async with replica(server.url, redis_prefix) as late:
             assert 0 < len(late.answers) < 4000
+
+
+async def test_a_cluster_serves_as_well() -> None:
+    async with running_cluster() as cluster:
+        async with (
+            replica(cluster.url, "p", snapshot_every=0.1) as one,
+            replica(cluster.url, "p") as other,
+        ):
+            one.append(*every_kind())
+            one.append(*map(recent, range(100, 290)), *map(lasting, range(100, 290)))
+            await other.until(lambda: len(other.answers) == 192 and len(other.meanings) == 191)
+            await one.until(lambda: one.figure("snapshots_written") > 0)
+            one.append(Purged(Selector(namespace="n"), soft=False, at=now()))
+            await one.until(lambda: one.figure("removed") == 1)
+        async with replica(cluster.url, "p") as late:
+            assert (len(late.answers), len(late.meanings)) == (191, 191)
+            assert late.known.complete()
