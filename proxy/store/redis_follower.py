@@ -41,6 +41,8 @@ class Hooks(NamedTuple):
     on_loaded: Callable[[], None]
     on_gap: Callable[[], None]
     """Something was missed; all is loaded again now."""
+    on_loss: Callable[[], None]
+    """Redis has forgotten some of what it was told, such as the end of the log."""
     on_empty: Callable[[], None]
     """Redis has begun again with nothing."""
 
@@ -139,7 +141,9 @@ class Follower:
             return
         self._give_up_place(hooks)
         if mark not in (None, self._seen):
-            hooks.on_empty()
+            hooks.on_empty()  # the load sees to it where there is no mark at all
+        elif state is None or position > state.last:
+            hooks.on_loss()
 
     def _give_up_place(self, hooks: Hooks) -> None:
         self.position = None

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from proxy.core.cache.change import Deleted, Purged, Rejected
+from proxy.core.cache.change import Deleted, Purged
 from proxy.core.cache.selector import Selector
 from proxy.ports import Journal
-from tests.contracts.journal import PAIRS, JournalContract, every_kind, lasting, now, recent
-from tests.fakes.redis import RedisServer, running_cluster, running_redis, until
+from tests.contracts.journal import JournalContract, every_kind, lasting, now, recent
+from tests.fakes.redis import RedisServer, running_cluster, running_redis
 from tests.store.changes import key
 from tests.store.redis_replicas import Replica, replica
 
@@ -31,53 +31,6 @@ class TestRedisJournal(JournalContract):
         return self._made[-1].journal
 
 
-async def test_an_answer_of_another_replica_is_told_of(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    url = redis_server.url
-    async with replica(url, redis_prefix) as one, replica(url, redis_prefix) as other:
-        one.append(recent(1), lasting(1))
-        await other.until(lambda: bool(other.meanings))
-        assert other.arrived == [key(1)]
-        assert key(1) in other.journal.answers
-        assert key(1) in one.journal.answers
-        assert key(2) not in other.journal.answers
-        assert other.known.complete()
-        assert one.arrived == []
-
-
-async def test_a_record_without_its_answer_is_passed_over(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    url = redis_server.url
-    async with replica(url, redis_prefix) as one:
-        one.append(recent(1), lasting(1), recent(2))
-        await one.until(lambda: one.figure("written") == 3)
-        for name in await redis_server.command("KEYS", f"{redis_prefix}:{{*"):
-            await redis_server.command("DEL", name)
-        async with replica(url, redis_prefix) as other:
-            assert other.held == {}
-
-
-async def test_what_was_trimmed_before_it_was_read_is_loaded(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    url = redis_server.url
-    async with replica(url, redis_prefix) as one, replica(url, redis_prefix) as other:
-        async with other.stalled():
-            one.append(recent(0))
-            await other.until(lambda: other.is_stalled)
-            one.append(*map(recent, range(1, 300)), *map(lasting, range(1, 300)))
-            one.append(verdict := Rejected(key(500), now(), PAIRS))
-            await one.until(lambda: one.figure("written") == 600)
-            await redis_server.command("XTRIM", f"{redis_prefix}:log", "MAXLEN", 10)
-        await other.until(lambda: len(other.answers) == 300 and len(other.meanings) == 299)
-        await other.until(lambda: other.figure("loads") == 2)
-        assert other.figure("gaps") == 1
-        assert verdict in other.held.values()
-        assert other.known.complete()
-
-
 async def test_the_log_keeps_about_so_many_records(
     redis_server: RedisServer, redis_prefix: str
 ) -> None:
@@ -85,51 +38,6 @@ async def test_the_log_keeps_about_so_many_records(
         one.append(*map(recent, range(1000)))
         await one.until(lambda: one.figure("written") == 1000)
         assert await redis_server.command("XLEN", f"{redis_prefix}:log") < 500
-
-
-async def test_a_new_one_finds_what_the_log_no_longer_has(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    async with replica(redis_server.url, redis_prefix, log_entries=100) as one:
-        one.append(*map(recent, range(500)), *map(lasting, range(500)))
-        await one.until(lambda: one.figure("written") == 1000)
-        async with replica(redis_server.url, redis_prefix) as other:
-            assert (len(other.answers), len(other.meanings)) == (500, 500)
-            assert other.known.complete()
-
-
-async def test_a_log_that_has_vanished_is_begun_again(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    url = redis_server.url
-    async with replica(url, redis_prefix) as one, replica(url, redis_prefix) as other:
-        one.append(recent(1))
-        await other.until(lambda: len(other.answers) == 1)
-        await redis_server.command("DEL", f"{redis_prefix}:log")
-        await other.until(lambda: other.figure("gaps") == 1 and other.known.complete())
-        one.append(recent(2))
-        await other.until(lambda: len(other.answers) == 2)
-
-
-async def test_a_mark_that_has_vanished_alone_is_set_again(
-    redis_server: RedisServer, redis_prefix: str
-) -> None:
-    async with (
-        replica(redis_server.url, redis_prefix) as one,
-        replica(redis_server.url, redis_prefix) as other,
-    ):
-        one.append(recent(1))
-        await other.until(lambda: len(other.answers) == 1)
-        mark = await redis_server.command("GET", f"{redis_prefix}:born")
-        await redis_server.command("DEL", f"{redis_prefix}:born")
-
-        async def is_back() -> bool:
-            return bool(await redis_server.command("GET", f"{redis_prefix}:born") == mark)
-
-        await until(is_back)
-        one.append(recent(2))
-        await other.until(lambda: len(other.answers) == 2)
-        assert other.figure("gaps") == 0
 
 
 @pytest.mark.parametrize("way", ["flushed", "restarted"])
