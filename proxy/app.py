@@ -247,10 +247,12 @@ class App:
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
         if self._worker is None:
             self.admin_url = await self._listen(admin, static.admin_listen, "admin.listen")
+            await self._persistence.open()
             self.url = await self._listen(data, static.listen, "listen")
         else:
             await self._set_up(admin)
             await web.UnixSite(admin, self._worker.admin_socket).start()
+            await self._persistence.open()
             self.url = await self._listen(data, self._worker.listen, "listen")
         for pool in self.reloader.current.dynamic.pools:
             if pool.url.endswith("/v1"):

@@ -23,6 +23,8 @@ COUNTERS = link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
 """Those of the figures that only grow."""
 KEEP_STALE_SECONDS = 600.0
 """How long a stale answer is kept for an upstream that fails."""
+OPEN_SECONDS = 1.0
+"""How long the start waits for Redis."""
 SECRET_SECONDS = 5.0
 """How often is asked for the secret of all replicas while there is no word of it."""
 
@@ -52,8 +54,8 @@ class Persistence:
         self._tasks = tasks
         self.secret = static.secret.encode() or own_secret
         """The key of the digests of credentials."""
-        self.is_loading = False
-        """What was kept on this machine is still being taken in."""
+        self.is_loading = True
+        """What was kept is still being taken in."""
         self._redis: _Redis | None = None
         if static.redis_url:
             self._redis = _Redis(
@@ -68,15 +70,27 @@ class Persistence:
         self._has_own_secret = not static.secret
         ledger.keep_in(self._journals())
 
+    async def open(self) -> None:
+        """Connect, and agree with the other replicas on a secret: within OPEN_SECONDS, or later."""
+        if self._redis is None:
+            return
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                await self._redis.start()
+                has_agreed = not self._has_own_secret or await self._agree(self._redis)
+        except TimeoutError:
+            has_agreed = False
+        if not has_agreed:
+            self._tasks.keep(self._agree_later, "redis secret", every=SECRET_SECONDS)
+
     async def start(self) -> None:
         """Take in what was kept, and follow what others change."""
-        if self._redis is not None:
-            await self._redis.start()
-            if self._has_own_secret and not await self._agree(self._redis):
-                self._tasks.keep(self._agree_later, "redis secret", every=SECRET_SECONDS)
-        await asyncio.gather(
-            *(journal.start(self._ledger.taking_in(journal)) for journal in self._journals())
-        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                for journal in self._journals():
+                    group.create_task(journal.start(self._ledger.taking_in(journal)))
+        finally:
+            self.is_loading = False
 
     async def close(self) -> None:
         """Keep what waits, and end."""

@@ -238,7 +238,7 @@ async def test_a_loop_that_returns_has_ended(tasks: Tasks, told: Told) -> None:
         beat()
 
     tasks.keep(run, "loop", every=1.0)
-    await tasks.drain(5)
+    await until(lambda: not len(tasks))
     assert (tasks.heartbeats, told) == ({}, [])
 
 
@@ -295,3 +295,12 @@ def test_a_heartbeat_is_late_after_three_rounds() -> None:
     assert (heartbeat.age(90.0), heartbeat.age(105.0)) == (0.0, 5.0)
     assert not heartbeat.is_late(130.0)
     assert heartbeat.is_late(131.0)
+
+
+async def test_a_loop_is_not_waited_for_at_the_end(tasks: Tasks) -> None:
+    work = Work()
+    tasks.keep(lambda beat: work.run(), "loop", every=1.0)
+    await work.begun.wait()
+    async with asyncio.timeout(5):
+        await tasks.drain(1000)
+    assert work.was_cancelled

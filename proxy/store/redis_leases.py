@@ -31,6 +31,8 @@ class Held(NamedTuple):
     """Monotonic time at which the call had ended."""
     is_free: bool = False
     """It was given up; what it was is still told, for an answer that is being written."""
+    calls: int = 1
+    """How many calls of this process go on under it: the same question in two shapes."""
 
 
 class Leases:
@@ -54,11 +56,21 @@ class Leases:
         self._held[key] = Held(token, self._clock.monotonic())
         self._changed.set()
 
-    def end(self, key: bytes) -> None:
-        """The call for a key is over. Unknown keys are fine."""
+    def join(self, key: bytes) -> bool:
+        """Go on under a lease of this process; False where there is none to join."""
         held = self._held.get(key)
-        if held is not None and held.ended is None:
-            self._held[key] = held._replace(ended=self._clock.monotonic())
+        if held is None or held.ended is not None:
+            return False
+        self._held[key] = held._replace(calls=held.calls + 1)
+        return True
+
+    def end(self, key: bytes) -> None:
+        """A call for a key is over. Unknown keys are fine."""
+        held = self._held.get(key)
+        if held is None or held.ended is not None:
+            return
+        ended = self._clock.monotonic() if held.calls == 1 else None
+        self._held[key] = held._replace(ended=ended, calls=held.calls - 1)
 
     async def run(self, beat: Beat, link: RedisLink, keys: EntryKeys) -> None:
         """Renew and give up what is due, for ever."""

@@ -84,6 +84,8 @@ class SharedEntries:
     async def claim(self, key: bytes, patience: float) -> StoredResponse | None:
         """Another replica's answer, there or within `patience` seconds; None: call the upstream."""
         self._counts["claims"] += 1
+        if self._leases.join(key):
+            return None
         answer = await self._claim(key, take=True)
         if answer == HELD and patience > 0:
             self._counts["waits"] += 1
@@ -134,6 +136,8 @@ class SharedEntries:
             answer = await self._claim(key, take=False)
             if answer == GONE:
                 return await self._claim(key, take=True)
+            if answer is None and not self._link.is_open:
+                continue  # late this once
             if answer != HELD:
                 return answer
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from proxy.clock import SystemClock
-from proxy.core.cache.change import Change, Deleted, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import Barred, Change, Deleted, Purged, Put, Rejected, Renewed
 from proxy.core.cache.selector import Selector
 from proxy.ports import Journal
 from tests.store.changes import aliased, comparable, key, learnt, put
@@ -180,7 +180,7 @@ class JournalContract:
             one.append(change := Purged(Selector(tag="news"), soft=True, at=now()))
             await heard.gets(change)
         heard = await self.kept()
-        stale = Put(replace(purged.stored, ttl=0.0))
+        stale = replace(purged, stored=replace(purged.stored, ttl=0.0))
         await heard.gets(stays, stale)
         assert heard.of(purged) == []
 
@@ -192,6 +192,16 @@ class JournalContract:
         heard = await self.kept()
         await heard.gets(last, other)
         assert heard.of(first) == []
+
+    async def test_whether_a_caller_is_refused_is_what_was_said_last(self) -> None:
+        caller = b"c" * 32
+        async with self.started() as (one, _), self.started() as (_, heard):
+            one.append(refused := Barred(caller, is_refused=True, at=now() - 2))
+            await heard.gets(refused)
+            one.append(accepted := Barred(caller, is_refused=False, at=now() - 1))
+            await heard.gets(accepted)
+            one.append(refused)  # it comes late
+        assert (await self.kept()).of(refused) == []
 
     async def test_after_it_has_closed_it_only_stays_quiet(self) -> None:
         journal, heard = self.make(), Heard()
@@ -231,8 +241,10 @@ def every_kind() -> list[Change]:
         Renewed("m*", "2", now(), "admin"),
         Purged(Selector(model="nothing"), soft=False, at=now(), by="admin"),
         Rejected(key(98), now(), PAIRS),
+        Barred(b"c" * 32, is_refused=True, at=now()),
         recent(1),
         recent(2, namespace="n", tags=("a", "b")),
+        Put(recent(4).stored, followed=(b"f" * 32,)),
         lasting(1),
         aliased(3, 1),
         Deleted(key(99), now()),

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from proxy.core.cache.change import Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import Barred, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
 from proxy.ports import TakeIn
 from proxy.store.codec import Key, key_of
 
@@ -32,7 +32,7 @@ class FakePlace:
     def _purge(self, name: Key, purged: Purged) -> None:
         change = self.kept[name]
         if purged.soft and isinstance(change, Put):
-            self.kept[name] = Put(replace(change.stored, ttl=0.0))
+            self.kept[name] = replace(change, stored=replace(change.stored, ttl=0.0))
         else:
             del self.kept[name]
 
@@ -85,7 +85,7 @@ class FakeJournal:
 def _undoes(later: Change, earlier: Change) -> bool:
     """Whether a change means that another one must not be there, whichever came first."""
     match later, earlier:
-        case (Put(), Put()) | (Renewed(), Renewed()):
+        case (Put(), Put()) | (Renewed(), Renewed()) | (Barred(), Barred()):
             return key_of(later) == key_of(earlier) and _at(later) > _at(earlier)
         case ((Deleted() | Rejected()), Put(stored)):
             return later.key == stored.key and stored.created <= later.at
@@ -101,5 +101,5 @@ def _undoes(later: Change, earlier: Change) -> bool:
 def _at(change: Change) -> float:
     if isinstance(change, Put):
         return change.stored.created
-    assert isinstance(change, Renewed)
+    assert isinstance(change, Renewed | Barred)
     return change.at

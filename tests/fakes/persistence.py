@@ -51,6 +51,9 @@ class FakePersistence:
         self._journal = _Journal(common)
         ledger.keep_in([self._journal])
 
+    async def open(self) -> None:
+        """There is nothing to connect to."""
+
     async def start(self) -> None:
         """Take in what is there."""
         await self._journal.start(self._ledger.taking_in(self._journal))
@@ -58,6 +61,10 @@ class FakePersistence:
     async def close(self) -> None:
         """End."""
         await self._journal.close()
+
+    def states(self) -> dict[str, str]:
+        """All is well."""
+        return {}
 
     def figures(self) -> dict[str, float]:
         """There are none."""

@@ -6,12 +6,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import h11
+
 from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.client import CHAT, connect, posting, question
 from tests.fakes.upstream import Reply, Seen, json_reply, sse_reply
 
 CLIENTS = 6
 TENANTS = ("key-a", "key-b")
+FAILURES = (OSError, TimeoutError, json.JSONDecodeError, AssertionError, h11.RemoteProtocolError)
 KNOWN_QUESTIONS = 20
 """Questions that come again and again; every fourth one is new."""
 
@@ -99,7 +102,7 @@ class Traffic:
             if answer.status != 200 or answer.text != expected(text, key):
                 self.seen.failures.append(f"{text}: {answer.status} {answer.body[:200]!r}")
             self.seen.hits += answer.is_hit
-        except (OSError, TimeoutError, json.JSONDecodeError, AssertionError) as error:
+        except FAILURES as error:
             self.seen.failures.append(f"{text}: {error!r}")
         self.seen.requests += 1
         self.seen.seconds.append(time.monotonic() - began)

@@ -383,3 +383,17 @@ async def test_nothing_but_our_own_keys_is_touched(redis_links: RedisLinks) -> N
 
 async def test_what_only_grows_is_told(one: Replica) -> None:
     assert set(one.shared.figures()) - COUNTERS == {"redis_leases"}
+
+
+async def test_another_call_of_the_same_process_does_not_wait_for_itself(
+    one: Replica, other: Replica
+) -> None:
+    assert await one.shared.claim(key(1), 5.0) is None
+    assert await one.shared.claim(key(1), 5.0) is None
+    one.shared.release(key(1))
+    assert one.leases.fence(key(1))
+    waiting = asyncio.gather(other.shared.claim(key(1), 10.0))
+    await one.put(1)
+    one.shared.release(key(1))
+    [found] = await waiting
+    assert found is not None
