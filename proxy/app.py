@@ -81,7 +81,7 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
-_COUNTERS = frozenset({"evictions"})
+_COUNTERS = frozenset({"evictions", "vectors_left_out"})
 BACKLOG = 1024
 """Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
@@ -149,6 +149,7 @@ class App:
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
+            on_evicted=lambda key: self._forget(key, is_evicted=True),
         )
         self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
@@ -362,12 +363,12 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        if self._level is not None:
+            await self._level.close()
         await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
-        if self._level is not None:
-            await self._level.close()
         self._backlog.flush()
         if self._record is not None:
             await asyncio.to_thread(self._record.close)
@@ -514,6 +515,8 @@ class App:
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
         self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
         identities = await asyncio.to_thread(module.identities_of, static.encoders)
+        shared = self._persistence.vectors() if static.index == "redis" else None
+        link, recall = shared or (None, None)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
             identities=identities,
@@ -526,6 +529,9 @@ class App:
             tasks=self._tasks,
             log=self.log,
             note=self._note,
+            recall=recall,
+            link=link,
+            prefix=static.redis_prefix,
         )
         self._level = level
         self._judge_by(self.reloader.current)
@@ -569,9 +575,9 @@ class App:
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
-    def _forget(self, key: bytes) -> None:
+    def _forget(self, key: bytes, *, is_evicted: bool = False) -> None:
         if self._level is not None:
-            self._level.meaning.forget(key)
+            self._level.meaning.forget(key, is_evicted=is_evicted)
 
     def _heard(self, opinion: Opinion) -> None:
         self.metrics.opinion(opinion.verdict)

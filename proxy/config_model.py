@@ -308,8 +308,8 @@ class Semantic(RouteSemantic):
     )
     index: Literal["memory", "redis"] = setting(
         "memory",
-        "Where vectors are searched: in this process, or in vector sets of the Redis (8 or newer) "
-        "of `persist.redis.url`.",
+        "Where vectors are searched: in this process, or in vector sets of the Redis (8.2 or "
+        "newer) of `persist.redis.url`.",
         restart=True,
     )
     verifier: str = setting(

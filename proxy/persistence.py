@@ -15,6 +15,7 @@ from proxy.redis_link.link import RedisLink
 from proxy.store import disk, redis_journal, secret, shared
 from proxy.store.directory import default_directory
 from proxy.store.disk import DiskJournal
+from proxy.store.recall import Recall
 from proxy.store.redis_journal import Bounds, RedisJournal
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_leases import Leases
@@ -55,6 +56,7 @@ class Persistence:
         """
         self._ledger = ledger
         self._on_secret = on_secret
+        self._clock = clock
         self._tasks = tasks
         self.secret = static.secret.encode() or own_secret
         """The key of the digests of credentials."""
@@ -119,6 +121,20 @@ class Persistence:
         if self._redis is not None:
             await self._redis.close()
 
+    def vectors(self) -> tuple[RedisLink, Recall] | None:
+        """Redis, and what brings in the entries whose vectors are there; None without it."""
+        redis = self._redis
+        if redis is None:
+            return None
+        recall = Recall(
+            redis.link,
+            redis.keys,
+            self._ledger.taking_in(redis.journal),
+            clock=self._clock,
+            deadline=redis.deadline,
+        )
+        return redis.link, recall
+
     def states(self) -> dict[str, str]:
         """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
         states = {}
@@ -170,6 +186,7 @@ class _Redis:
         log: Log,
     ) -> None:
         self.prefix = static.redis_prefix
+        self.deadline = static.redis_deadline
 
         def connect(connections: int) -> RedisLink:
             return RedisLink(
@@ -186,7 +203,9 @@ class _Redis:
         self._waiting = connect(1)
         """Only waits for what others change."""
         leases = Leases(clock)
-        keys = EntryKeys(self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence)
+        keys = self.keys = EntryKeys(
+            self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence
+        )
         known = KnownKeys(max_entries)
         self.journal = RedisJournal(
             self.link,

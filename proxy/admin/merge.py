@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import orjson
-
 Json: TypeAlias = dict[str, Any]
 Merge: TypeAlias = Callable[[Sequence[Json]], Json]
 
@@ -52,35 +50,25 @@ def _required(told: Json) -> list[str]:
 
 
 def purges(told: Sequence[Json]) -> Json:
-    """Each holds a copy, so what was purged is what the one with the most had.
-
-    What upstreams said was told to the first.
-    """
-    most = max(told, key=lambda one: _count(one, "purged") + _count(one, "would_purge"))
-    return most | {name: told[0][name] for name in ("forwarded",) if name in told[0]}
-
-
-def orders(body: bytes, epoch: str | None) -> tuple[bytes, bytes]:
-    """What the first worker and what the others are asked to do, where upstreams may be told too.
-
-    Upstreams hear of it once. `epoch` is the one that all take where none is given; None where
-    that is not asked for. What cannot be read goes to all: they say what is wrong with it.
-    """
-    try:
-        order = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return body, body
-    if not isinstance(order, dict) or (epoch is None and "forward" not in order):
-        return body, body
-    if epoch is not None:
-        order = {"epoch": epoch, **{name: order[name] for name in order if order[name] is not None}}
-    alone = {name: value for name, value in order.items() if name != "forward"}
-    return orjson.dumps(order), orjson.dumps(alone)
+    """Each holds a copy, so what was purged is what the one with the most had."""
+    most = max(told, key=lambda one: (_count(one, "purged"), _count(one, "would_purge")))
+    forwarded = next((one["forwarded"] for one in told if "forwarded" in one), None)
+    return most if forwarded is None else {**most, "forwarded": forwarded}
 
 
 def _count(told: Json, member: str) -> int:
     count = told.get(member, 0)
     return count if isinstance(count, int) else 0
+
+
+def without_forward(body: Json, told: Json) -> Json:
+    """A purge for the others, when one worker has told the upstreams of it."""
+    return {name: value for name, value in body.items() if name != "forward"}
+
+
+def same_epoch(body: Json, told: Json) -> Json:
+    """An epoch for the others, when one worker has `told` which; it may have made one up."""
+    return {"model": told.get("model"), "epoch": told.get("epoch")}
 
 
 def models(told: Sequence[Json]) -> Json:

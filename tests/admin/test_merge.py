@@ -1,6 +1,5 @@
 """What several workers say, as if one had said it."""
 
-import json
 from typing import Any
 
 import pytest
@@ -74,41 +73,14 @@ def test_a_purge_took_what_the_fullest_worker_had() -> None:
         "dry_run": True,
     }
     assert merge.purges([{"purged": "many"}]) == {"purged": "many"}
-    would = {"purged": 0, "would_purge": 3}
-    assert merge.purges([{"purged": 0, "would_purge": 1}, would]) == would
-
-
-def test_what_upstreams_said_was_told_to_the_first() -> None:
-    there = [{"upstream": "u", "purged": 9}]
-    assert merge.purges([{"purged": 1, "forwarded": there}, {"purged": 2}]) == {
-        "purged": 2,
-        "forwarded": there,
+    assert merge.purges([{"purged": 0, "would_purge": 2}, {"purged": 0, "would_purge": 3}]) == {
+        "purged": 0,
+        "would_purge": 3,
     }
-
-
-def test_upstreams_hear_of_an_order_once() -> None:
-    whole, alone = merge.orders(b'{"all": true, "forward": true}', None)
-    assert json.loads(whole) == {"all": True, "forward": True}
-    assert json.loads(alone) == {"all": True}
-
-
-@pytest.mark.parametrize(
-    ("body", "epoch"),
-    [
-        (b'{"model": "m"}', "new"),
-        (b'{"model": "m", "epoch": null}', "new"),
-        (b'{"model": "m", "epoch": ""}', ""),
-        (b'{"model": "m", "epoch": "e"}', "e"),
-    ],
-)
-def test_all_take_the_same_epoch(body: bytes, epoch: str) -> None:
-    for order in merge.orders(body, "new"):
-        assert json.loads(order) == {"model": "m", "epoch": epoch}
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"{"])
-def test_what_cannot_be_read_is_left_to_the_workers(body: bytes) -> None:
-    assert merge.orders(body, "new") == (body, body)
+    assert merge.purges([{"purged": 1, "forwarded": ["a"]}, {"purged": 2}]) == {
+        "purged": 2,
+        "forwarded": ["a"],
+    }
 
 
 def test_models_are_counted_once() -> None:

@@ -216,3 +216,13 @@ async def test_what_is_not_stored_is_shared_all_the_same(
         assert asked[0].result().body == asked[1].result().body
         assert "; collapsed" in asked[1].result().cache
     assert upstream.calls == 1
+
+
+async def test_who_fills_the_cache_need_not_come_again(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    warming = [("x-cache-priority", "background")]
+    async with proxy("memory: {doorkeeper: true}") as app:
+        await ask(app.url, fields=warming)
+        assert (await ask(app.url)).is_hit
+    assert upstream.calls == 1
