@@ -22,6 +22,10 @@ def made_at(values: Mapping[bytes, bytes], *, began: float, ended: float) -> flo
     return began - min(int(told[1][:10]), 2**31) if told else ended
 
 
+KEPT_STALE_SECONDS = 600.0
+"""How long journals keep what is stale, for an upstream that fails; memory keeps it as it can."""
+
+
 def freshness_lifetime(policy: Policy, asked: float | None, chance: float) -> float:
     """The lifetime that a new stored response gets.
 
