@@ -150,6 +150,7 @@ class Ledger:
 
     async def take_over(self, changes: Sequence[Change]) -> None:
         """Take in what was exported elsewhere, and tell the journals as of changes made here."""
+        self._acceptance.has_past = True
         await self._take_in(changes)
         for change in changes:
             self.note(change)
