@@ -230,6 +230,7 @@ class App:
             tasks=self._tasks,
             clock=clock,
             replicas=self._replicas,
+            doubted=self._ledger.doubted,
         )
         self._keep_door(config)
         self._background = Background(
