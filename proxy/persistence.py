@@ -35,6 +35,9 @@ OPEN_SECONDS = 1.0
 SECRET_SECONDS = 5.0
 """How often is asked for the secret of all replicas: Redis may lose it, or be there only now."""
 
+RESTORE_SECONDS = 30.0
+"""How often it is looked whether the secret is still on disk."""
+
 
 class Persistence:
     """The journals of one application, and what it shares with others."""
@@ -108,6 +111,8 @@ class Persistence:
 
     async def start(self) -> None:
         """Take in what was kept, and follow what others change."""
+        if self._directory is not None and self._has_own_secret:
+            self._tasks.keep(self._keep_secret, "disk secret", every=RESTORE_SECONDS)
         try:
             async with asyncio.TaskGroup() as group:
                 for journal in self._journals():
@@ -117,6 +122,8 @@ class Persistence:
 
     async def close(self) -> None:
         """Keep what waits, and end."""
+        if self._directory is not None and self._has_own_secret:
+            await asyncio.to_thread(secret.restore, self._directory, self.secret)
         for journal in self._journals():
             await journal.close()
         if self._redis is not None:
@@ -165,6 +172,14 @@ class Persistence:
             self._on_secret(found)
             if self._directory is not None:
                 await asyncio.to_thread(secret.replace, self._directory, found)
+
+    async def _keep_secret(self, beat: Beat) -> None:
+        # Whoever removes the directory under us gets a new file; without the secret nothing of it
+        # would be found after a restart.
+        while self._directory is not None:
+            await asyncio.to_thread(secret.restore, self._directory, self.secret)
+            beat()
+            await asyncio.sleep(RESTORE_SECONDS)
 
     async def _keep_agreed(self, beat: Beat) -> None:
         # A replica that starts where the secret is lost would share nothing with the others.

@@ -67,12 +67,11 @@ async def test_a_redis_that_has_lost_the_secret_is_told_it_again(
     proxy: StartProxy, redis_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("proxy.persistence.SECRET_SECONDS", 0.05)
-    async with running_redis() as server:
-        async with proxy(shared(server, redis_prefix)) as app:
-            await server.command("FLUSHALL")
-            await until_there(server, f"{redis_prefix}:secret")
-            async with proxy(shared(server, redis_prefix)) as later:
-                assert later._secret == app._secret
+    async with running_redis() as server, proxy(shared(server, redis_prefix)) as app:
+        await server.command("FLUSHALL")
+        await until_there(server, f"{redis_prefix}:secret")
+        async with proxy(shared(server, redis_prefix)) as later:
+            assert later._secret == app._secret
 
 
 async def until_there(server: RedisServer, name: str) -> None:

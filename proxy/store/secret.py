@@ -51,6 +51,13 @@ def replace(directory: Path, secret: bytes) -> None:
             _write(directory / FILE, secret)
 
 
+def restore(directory: Path, secret: bytes) -> None:
+    """Write it again where its file has gone, for the next start. Blocks; never raises."""
+    with contextlib.suppress(OSError):
+        if directory.exists() and not (directory / FILE).exists():
+            replace(directory, secret)
+
+
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_LENGTH + 1)

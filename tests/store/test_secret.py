@@ -4,7 +4,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from proxy.store.secret import FILE, load_or_make
+from proxy.store.secret import FILE, load_or_make, restore
 from tests.store.journals import Lines
 
 LOST = "the key of credentials cannot be kept"
@@ -70,3 +70,14 @@ def test_a_half_made_one_leaves_nothing(small: Path) -> None:
     assert len(load_or_make(small, log)) == 32
     assert log.events == [LOST]
     assert sorted(one.name for one in small.iterdir()) == ["full", "lock"]
+
+
+def test_a_secret_whose_file_has_gone_is_written_again(tmp_path: Path) -> None:
+    made = load_or_make(tmp_path / "kept", Lines())
+    restore(tmp_path / "kept", b"x" * 32)
+    assert (tmp_path / "kept" / FILE).read_bytes() == made
+    (tmp_path / "kept" / FILE).unlink()
+    restore(tmp_path / "kept", made)
+    assert load_or_make(tmp_path / "kept", Lines()) == made
+    restore(tmp_path / "nowhere", made)
+    assert not (tmp_path / "nowhere").exists()
