@@ -7,8 +7,6 @@ import logging
 import platform
 import random
 import secrets
-import socket
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,7 +22,7 @@ from proxy.admin.routes import Controls, application
 from proxy.admin.sets import Sets
 from proxy.clock import SystemClock
 from proxy.config import Config
-from proxy.config_values import Address
+from proxy.core.address import Address
 from proxy.core.cache.budget import Budget
 from proxy.core.cache.change import Change, Learnt, Purged, Put, Renewed
 from proxy.core.cache.epochs import Epochs, in_force, renew
@@ -59,9 +57,10 @@ from proxy.ports import Clock
 from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
 from proxy.server.decode import Limits
-from proxy.server.encode import STALL_SECONDS, Encoder
+from proxy.server.encode import Encoder
 from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
+from proxy.server.listening import BACKLOG, bound, url_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
@@ -82,11 +81,8 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions", "vectors_left_out"})
-BACKLOG = 1024
-"""Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
-STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -758,40 +754,6 @@ class App:
     def _task_died(self, name: str, error: BaseException) -> None:
         self.metrics.task_error(name)
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
-
-
-def bound(
-    address: Address, key: str, *, is_shared: bool = False, listens: bool = True
-) -> socket.socket:
-    """A socket that is bound to an address and listens, unless told otherwise.
-
-    What is shared may be bound by several processes; those that listen share what comes in.
-    Raises OSError, which names the configuration's `key`, where the address cannot be had.
-    """
-    listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if is_shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        if listener.family is socket.AF_INET6:
-            # As create_server: the same port of IPv4 is another address.
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if sys.platform == "linux":
-            # A closed connection whose client never takes the rest goes away by itself.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
-        listener.bind((address.host, address.port))
-        if listens:
-            listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise OSError(f"{key} {address}: {error.strerror}") from error
-    return listener
-
-
-def url_of(listener: socket.socket) -> str:
-    """The URL of a socket's address."""
-    host, port = listener.getsockname()[:2]
-    return f"http://{Address(host, port)}"
 
 
 def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:
