@@ -227,7 +227,7 @@ async def _measure(upstream_port: int, times: int) -> Sequence[Part]:
     app = App(config, write=writer.write)
     await app.start()
     try:
-        await until(lambda: app._state() == "ok", within=_READY_SECONDS)
+        await until(lambda: app.condition.state() == "ok", within=_READY_SECONDS)
         port = int(app.url.rpartition(":")[2])
         for shape in Shape:
             await _store(port, f"hit_{shape.value}")
