@@ -19,7 +19,8 @@ from proxy.core.meaning.script import Script
 from proxy.core.meaning.verifier import VerifierError as VerifierError
 from proxy.core.meaning.verifier import read, shipped
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Recall, Space
+from proxy.pipeline.meaning import Meaning, Recall
+from proxy.pipeline.space import Space
 from proxy.ports import Clock, Store
 from proxy.redis_link.link import RedisLink
 from proxy.semantic import manifest

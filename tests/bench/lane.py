@@ -16,8 +16,8 @@ from time import perf_counter
 from proxy.config import load
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.text import Text
-from proxy.pipeline.meaning import NEIGHBOURS
 from proxy.pipeline.replay import replay
+from proxy.pipeline.space import NEIGHBOURS
 from proxy.ports import Neighbour, Vector
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.index_partitions import Partitions
