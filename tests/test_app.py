@@ -1,6 +1,7 @@
 """What the composition root joins."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -71,9 +72,10 @@ async def test_memory_is_bounded_and_the_least_used_goes_first(
 def config(tmp_path: Path, upstream: ScriptedUpstream, settings: str) -> Config:
     file = tmp_path / "reprise.yaml"
     file.write_text(settings)
-    return load(
+    loaded = load(
         file, upstream=upstream.url, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
     )
+    return replace(loaded, static=replace(loaded.static, disk_enabled=False))
 
 
 async def test_a_reload_takes_over_every_bound(

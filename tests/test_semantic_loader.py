@@ -170,9 +170,9 @@ async def test_the_rules_of_all_routes_decide_what_an_alias_is_worth(
     async def prepare(settings: str) -> Config:
         return await asyncio.to_thread(config, tmp_path, upstream, settings)
 
-    near = await prepare(f"{NEAR}\npersist: {{disk: {{enabled: false}}}}")
+    near = await prepare(NEAR)
     route = "routes: [{match: {model: m9}, semantic: {min_similarity: 0.99}}]"
-    routed = await prepare(f"{NEAR}\n{route}\npersist: {{disk: {{enabled: false}}}}")
+    routed = await prepare(f"{NEAR}\n{route}")
     assert semantic_rules(routed)[0] == semantic_rules(near)[0]
     app = App(near)
     await app.start()
