@@ -10,6 +10,8 @@ from tests.bench.processes import Processes, free_port, python
 OURS = "reprise"
 OURS_EXACT = "reprise, exact only"
 OURS_PATIENT = "reprise, patient"
+OURS_ALONE = "reprise, one process"
+OURS_TWO = "reprise, two workers"
 UPSTREAM = "upstream alone"
 BARE_HIT = "bare aiohttp, hit"
 BARE_PASS = "bare aiohttp, pass"
@@ -17,10 +19,13 @@ NGINX_CACHE = "nginx proxy_cache"
 NGINX_PASS = "nginx proxy_pass"
 
 _CONFIG = "ttl: {exact: 24h}\n"
+_ALONE = "semantic: {enabled: false}\npersist: {disk: {enabled: false}}\n"
 _SEMANTIC = {
     OURS: "",
     OURS_EXACT: "semantic: {enabled: false}\n",
     OURS_PATIENT: "semantic: {deadline: 5s}\n",
+    OURS_ALONE: _ALONE,
+    OURS_TWO: f"workers: 2\n{_ALONE}",
 }
 _HITS = ("hit_json", "hit_sse")
 _PASSES = ("miss_json", "miss_sse", "pass")
@@ -59,7 +64,7 @@ def start_ours(processes: Processes, folder: Path, upstream_port: int, *, name: 
     """Spawn our proxy and wait for nothing; `folder` gets its configuration.
 
     OURS is as shipped, OURS_EXACT is without the semantic level, OURS_PATIENT compares however long
-    that takes.
+    that takes; OURS_ALONE and OURS_TWO keep nothing and compare nothing.
     """
     config = folder / f"{name}.yaml"
     config.write_text(_CONFIG + _SEMANTIC[name])
