@@ -179,6 +179,8 @@ class App:
             tasks=self._tasks,
             log=self.log,
         )
+        # What was kept, or what replicas have, is of callers whom this process never saw accepted.
+        self._acceptance.has_past = static.disk_enabled or bool(static.redis_url)
         self._secret = self._persistence.secret
         shared = self._persistence.shared
         self._replicas: Replicas | None = None

@@ -1,7 +1,7 @@
 """Changes on their way: ours to the journals, and those of others into this process (design 8)."""
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, assert_never
@@ -22,7 +22,7 @@ from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.meaning.negatives import MAX_PAIRS
 from proxy.pipeline.acceptance import Acceptance
-from proxy.pipeline.aliases import Alias, Aliases
+from proxy.pipeline.aliases import MAX_ALIASES, Alias, Aliases
 from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.purge import purge
 from proxy.ports import Clock, Journal, Store, TakeIn
@@ -83,6 +83,7 @@ class Ledger:
         self._learner: Learner | None = None
         self._can_learn = asyncio.Event()
         self._unlearnt: list[Learnt] = []
+        self._unjudged: deque[Aliased] = deque(maxlen=MAX_ALIASES)
 
     def keep_in(self, journals: Sequence[Journal]) -> None:
         """The journals, the nearest first: what one tells is kept in those before it too."""
@@ -106,6 +107,8 @@ class Ledger:
         """From now on, what others have learnt goes there."""
         self._learner = learner
         self._can_learn.set()
+        while self._unjudged:
+            self._take_alias(self._unjudged.popleft())
         waiting, self._unlearnt = self._unlearnt, []
         await learner.adopt(waiting)
 
@@ -113,6 +116,7 @@ class Ledger:
         """Nothing is compared here: what others have learnt is let go."""
         self._can_learn.set()
         self._unlearnt = []
+        self._unjudged.clear()
 
     def taking_in(self, journal: Journal) -> TakeIn:
         """What a journal hands its changes to."""
@@ -150,6 +154,7 @@ class Ledger:
 
     async def take_over(self, changes: Sequence[Change]) -> None:
         """Take in what was exported elsewhere, and tell the journals as of changes made here."""
+        self._acceptance.has_past = True
         await self._take_in(changes)
         for change in changes:
             self.note(change)
@@ -207,11 +212,7 @@ class Ledger:
                 if there is not None and there.created <= at:
                     self._store.delete(key)
             case Aliased():
-                rejected = self._rejected.get(change.target)
-                is_taken_back = rejected is not None and change.at <= rejected.at
-                if change.judge == self.judge and not is_taken_back:
-                    alias = Alias(change.target, change.similarity, change.asked, change.answer)
-                    self._aliases.put(change.key, alias)
+                self._take_alias(change)
             case Rejected():
                 self._note_rejected(change)
                 self._feedback.heard_elsewhere(change)
@@ -224,6 +225,16 @@ class Ledger:
                     self._on_renewed(change)
             case _:
                 assert_never(change)
+
+    def _take_alias(self, change: Aliased) -> None:
+        if not (self.judge or self._can_learn.is_set()):
+            self._unjudged.append(change)  # who judges here is not known yet
+            return
+        rejected = self._rejected.get(change.target)
+        is_taken_back = rejected is not None and change.at <= rejected.at
+        if change.judge == self.judge and not is_taken_back:
+            alias = Alias(change.target, change.similarity, change.asked, change.answer)
+            self._aliases.put(change.key, alias)
 
     def _note_deleted(self, key: bytes, at: float) -> None:
         self._deleted[key] = max(at, self._deleted.get(key, at))

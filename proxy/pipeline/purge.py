@@ -17,14 +17,14 @@ async def purge(
 ) -> int:
     """Delete what the selector is about, or with `soft` make it stale; how many there were.
 
-    What was stored after `until` (wall time in seconds) is left alone. What is stale may still
+    What was asked for after `until` (wall time in seconds) is left alone. What is stale may still
     serve as the fallback of a failing upstream.
     """
     count = 0
     for number, stored in enumerate(store.scan()):
         if number % AT_ONCE == AT_ONCE - 1:
             await asyncio.sleep(0)
-        if stored.created > until:
+        if stored.asked > until:
             continue
         if selector.selects(stored) and store.get(stored.key) is stored:
             count += 1

@@ -147,7 +147,7 @@ class DiskFile:
                 rows,
             ).fetchall()
             now = self._clock.now()
-            changes, broken = _decoded([row for row in found if row[3] is None or row[3] >= now])
+            changes, broken = _decoded([row for row in found if not _is_over(row, now)])
             if broken:
                 self.unreadable += len(broken)
                 with _transaction(connection):
@@ -318,6 +318,12 @@ class DiskFile:
         self.size_bytes = live_bytes(connection)
         self._sweep_at = self._clock.monotonic() + SWEEP_SECONDS
         return False
+
+
+def _is_over(row: _Row, now: float) -> bool:
+    """Whether a row has had its time; one whose end is no time is as good as over."""
+    expires = row[3]
+    return expires is not None and not (isinstance(expires, float | int) and expires >= now)
 
 
 def _decoded(rows: Sequence[_Row]) -> tuple[list[Change], list[int]]:

@@ -145,7 +145,7 @@ class Writer:
     def _put(self, change: Put) -> None:
         created = change.stored.created
         for purge in self._purges:
-            if created <= purge.at and purge.selector.selects(change.stored):
+            if change.stored.asked <= purge.at and purge.selector.selects(change.stored):
                 if not purge.soft:
                     return
                 change = _stale(change)

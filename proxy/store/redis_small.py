@@ -81,7 +81,7 @@ class SmallState:
             purges = [one for one in self.known if isinstance(one, Purged)]
             self._purges = sorted(purges, key=lambda purged: -purged.at)
         for purged in self._purges:
-            if stored.created > purged.at:
+            if stored.asked > purged.at:
                 break  # so are all others
             if purged.selector.selects(stored):
                 if not purged.soft:

@@ -222,7 +222,7 @@ class Upkeep:
 def _which(purges: Sequence[Purged], change: Put) -> Purged | None:
     """The latest purge that an answer falls under."""
     stored = change.stored
-    falling = [one for one in purges if stored.created <= one.at and one.selector.selects(stored)]
+    falling = [one for one in purges if stored.asked <= one.at and one.selector.selects(stored)]
     return max(falling, key=lambda purged: purged.at, default=None)
 
 

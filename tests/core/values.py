@@ -111,6 +111,6 @@ def stored_response(**members: Any) -> StoredResponse:
         ttl=100.0,
         prompt_tokens=3,
         completion_tokens=5,
-        duration=2.0,
+        duration=0.0,
     )
     return replace(usual, **members)

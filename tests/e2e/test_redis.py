@@ -18,7 +18,7 @@ from tests.fakes.process import ProxyProcess
 from tests.fakes.redis import RedisServer, running_redis
 from tests.fakes.relay import Relay
 from tests.fakes.traffic import KNOWN_QUESTIONS, Traffic, echo, expected
-from tests.fakes.upstream import ScriptedUpstream
+from tests.fakes.upstream import ScriptedUpstream, error_reply
 
 DEADLINE_SECONDS = 0.02
 """`persist.redis.deadline`."""
@@ -172,6 +172,50 @@ async def test_a_replica_that_dies_in_a_call_does_not_hold_the_others_up(
 async def _swallow(asking: Any) -> None:
     with contextlib.suppress(OSError, AssertionError, h11.RemoteProtocolError):
         await asking
+
+
+async def test_who_is_revoked_at_one_gets_nothing_at_any(
+    replicas: Replicas, upstream: ScriptedUpstream
+) -> None:
+    await replicas.share("of one who is revoked")
+    answer, upstream.respond = upstream.respond, lambda seen: error_reply(401)
+    # The other one has never seen the caller accepted.
+    assert (await ask(replicas.other.url, question("another"))).status == 401
+    assert not (await ask(replicas.other.url, question("of one who is revoked 0"))).is_hit
+    async with asyncio.timeout(5):
+        while (await ask(replicas.one.url, question("of one who is revoked 0"))).is_hit:
+            await asyncio.sleep(0.02)
+    upstream.respond = answer
+    assert (await ask(replicas.one.url, question("again"))).status == 200
+
+
+async def test_an_answer_on_its_way_at_one_falls_under_a_purge_at_the_other(
+    replicas: Replicas, upstream: ScriptedUpstream
+) -> None:
+    gate = asyncio.Event()
+    plain = upstream.respond
+
+    def later(seen: Any) -> Any:
+        reply = plain(seen)
+        return type(reply)(fields=reply.fields, steps=reply.steps, before_head=gate)
+
+    upstream.respond = later
+    before = upstream.calls
+    headers = [("Authorization", "Bearer t"), ("Content-Type", "application/json")]
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(ask(replicas.one.url, question("on its way")))
+        await upstream.received(before + 1)
+        purged = await call(
+            replicas.other.admin_url, "POST", "/admin/purge", fields=headers, body=b'{"all": true}'
+        )
+        assert purged.status == 200
+        gate.set()  # before the one has heard of it
+        assert (await asking).text == expected("on its way", "key-a")
+    upstream.respond = plain
+    await replicas.share("after the purge")
+    for url in replicas.urls:
+        only = [("Cache-Control", "only-if-cached")]
+        assert not (await ask(url, question("on its way"), fields=only)).is_hit
 
 
 # How Redis fails, and how that ends.

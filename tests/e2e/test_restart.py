@@ -98,6 +98,21 @@ async def test_what_was_wrong_or_purged_or_revoked_stays_so(
         assert not (await ask(app.url, question(ASKED))).is_hit
 
 
+async def test_who_is_revoked_after_a_restart_gets_nothing(
+    proxy: StartProxy, upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    settings = kept_in(tmp_path / "kept")
+    async with proxy(settings) as app:
+        await ask(app.url, question())
+        await ask(app.url, question(), key="key-b")
+    async with proxy(settings) as app:
+        await until(lambda: figure(app, "entries") == 2)
+        upstream.will(error_reply(401))
+        assert (await ask(app.url, question("another"))).status == 401
+        assert not (await ask(app.url, question())).is_hit
+        assert (await ask(app.url, question(), key="key-b")).is_hit
+
+
 async def test_a_process_that_is_killed_loses_no_more_than_the_last_second(
     serve: Serve, upstream: ScriptedUpstream
 ) -> None:

@@ -171,6 +171,16 @@ async def test_aliases_of_the_same_judge_are_taken_in(scene: Scene) -> None:
     assert len(scene.aliases) == 1
 
 
+async def test_aliases_wait_until_it_is_known_who_judges(scene: Scene) -> None:
+    scene.ledger.judge = b""
+    await scene.hear(ALIASED, replace(ALIASED, key=b"x" * 32, judge=b"another"))
+    assert len(scene.aliases) == 0
+    scene.ledger.judge = b"judge"
+    await scene.ledger.learn_by(Learner())
+    assert scene.aliases.get(OTHER) is not None
+    assert len(scene.aliases) == 1
+
+
 async def test_what_somebody_called_wrong_goes_with_all_that_was_answered_with_it(
     scene: Scene,
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from proxy.core.cache.selector import Selector
 from proxy.pipeline.purge import purge
 from proxy.store.memory import MemoryStore
-from tests.core.values import stored_response
+from tests.core.values import NOW, stored_response
 
 COUNT = 5000
 
@@ -41,3 +41,13 @@ async def test_others_get_their_turn_and_what_is_stored_meanwhile_stays(
         store.put(replaced)
     assert purging.result() == COUNT - 1
     assert list(store.scan()) == [replaced]
+
+
+async def test_what_was_asked_for_before_goes_though_it_came_after() -> None:
+    store = MemoryStore(max_bytes=1 << 20, max_entries=10, max_entry_bytes=1 << 20)
+    on_its_way = stored_response(key=b"1", created=NOW + 1, duration=2.0)
+    later = stored_response(key=b"2", created=NOW + 1, duration=0.5)
+    store.put(on_its_way)
+    store.put(later)
+    assert await purge(store, Selector(), soft=False, until=NOW) == 1
+    assert list(store.scan()) == [later]

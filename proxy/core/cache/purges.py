@@ -43,12 +43,15 @@ class Purges:
         return True
 
     def effect(self, stored: StoredResponse) -> Effect:
-        """What the purges since it was stored have made of an answer."""
-        if stored.created <= self._all_before:
+        """What the purges since it was asked for have made of an answer.
+
+        Its way may have ended at another replica before that one heard of the purge.
+        """
+        if stored.asked <= self._all_before:
             return Effect.GONE
         effect = Effect.NONE
         for purged in self._purges:
-            if stored.created <= purged.at and purged.selector.selects(stored):
+            if stored.asked <= purged.at and purged.selector.selects(stored):
                 if not purged.soft:
                     return Effect.GONE
                 effect = Effect.STALE

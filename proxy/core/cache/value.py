@@ -42,6 +42,14 @@ class StoredResponse:
     """The bytes that the memory store has counted for it."""
 
     @property
+    def asked(self) -> float:
+        """Wall time in seconds at which it was asked for, at the latest.
+
+        What was taken back between this and `created` was taken back while it was on its way.
+        """
+        return self.created - self.duration
+
+    @property
     def id(self) -> str:
         """Its public name: tells this answer from an earlier one to the same question."""
         return entry_id(self.key, self.created)

@@ -23,6 +23,13 @@ def test_what_is_stored_later_or_is_another_stays() -> None:
     assert purges.effect(stored_response(created=NOW, model="m2")) is Effect.NONE
 
 
+def test_what_was_on_its_way_is_older_than_the_purge() -> None:
+    purges = Purges()
+    purges.add(Purged(Selector(), soft=False, at=NOW))
+    assert purges.effect(stored_response(created=NOW + 5, duration=6.0)) is Effect.GONE
+    assert purges.effect(stored_response(created=NOW + 5, duration=4.0)) is Effect.NONE
+
+
 def test_a_purge_counts_once_and_the_latest_are_told() -> None:
     purges = Purges()
     first, second = (Purged(Selector(), soft=False, at=NOW + number) for number in range(2))
