@@ -183,7 +183,7 @@ async def test_who_is_revoked_at_one_gets_nothing_at_any(
     assert (await ask(replicas.other.url, question("another"))).status == 401
     assert not (await ask(replicas.other.url, question("of one who is revoked 0"))).is_hit
     async with asyncio.timeout(5):
-        while (await ask(replicas.one.url, question("of one who is revoked 0"))).is_hit:
+        while (await ask(replicas.one.url, question("of one who is revoked 0"))).is_hit:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     upstream.respond = answer
     assert (await ask(replicas.one.url, question("again"))).status == 200
