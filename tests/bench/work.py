@@ -152,12 +152,13 @@ class Worded:
     def request(self, number: int) -> bytes:
         """The bytes to send."""
         turn, place = divmod(number, len(self.texts))
-        blanks = f"{turn:b}".translate(_BLANKS)
+        blanks = f"{turn:b}".translate(BLANKS)
         body = _asked_body(self.texts[place] + blanks)
         return _head("POST", "/v1/chat/completions", len(body)) + body
 
 
-_BLANKS = {ord("0"): " ", ord("1"): "\n"}
+BLANKS = {ord("0"): " ", ord("1"): "\n"}
+"""What stands for the digits of a binary number, where a text shall differ in blanks alone."""
 
 
 def worded(path: str) -> Worded:
