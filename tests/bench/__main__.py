@@ -23,11 +23,12 @@ from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.semantic import Scale, Semantic, measure_semantic
+from tests.bench.sharing import Extent, Sharing, measure_sharing
 from tests.bench.systems import start_all
 from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
-_OTHERS = ("memory", "start", "parts", "semantic", "crowd")
+_OTHERS = ("memory", "start", "parts", "semantic", "crowd", "sharing")
 _CROWDS = (1000, 10_000, 100_000)
 _QUICK_CROWDS = (1000, 3000)
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -97,6 +98,24 @@ def _run_semantic(
         )
 
 
+def _run_sharing(
+    console: Console, folder: Path, generator: Generator, options: argparse.Namespace
+) -> Sharing:
+    extent = Extent(
+        rounds=options.rounds,
+        seconds=options.seconds,
+        delay_seconds=3 if options.quick else 20,
+    )
+    with Progress(*_COLUMNS, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+        task = bar.add_task("sharing", total=extent.steps)
+        return measure_sharing(
+            folder,
+            generator,
+            extent,
+            advance=lambda what: bar.update(task, advance=1, description=what),
+        )
+
+
 def _bench(console: Console, options: argparse.Namespace) -> Findings:
     def wanted(what: str) -> bool:
         return not options.only or what in options.only
@@ -105,9 +124,11 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
-        memory = start = semantic = None
+        memory = start = semantic = sharing = None
         if wanted("semantic"):
             semantic = _run_semantic(console, folder, generator, options)
+        if wanted("sharing"):
+            sharing = _run_sharing(console, folder, generator, options)
         if wanted("memory"):
             console.print("memory")
             memory = measure_memory(folder, generator, entries=4000 if options.quick else 20_000)
@@ -128,6 +149,9 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         parts=parts,
         semantic=semantic,
         crowds=crowds,
+        sharing=sharing,
+        warm_starts=None,
+        soak=None,
     )
 
 

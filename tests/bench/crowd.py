@@ -66,7 +66,7 @@ class Crowd:
     """Until the index had settled."""
 
 
-class _Vectors:
+class DrawnVectors:
     """Drawn vectors of length 1."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ def _stored(number: int, now: float) -> StoredResponse:
 
 async def _measure(sizes: Sequence[int]) -> list[Crowd]:
     store = MemoryStore(max_bytes=1 << 40, max_entries=1 << 40, max_entry_bytes=1 << 20)
-    level, vectors, now = _Level(store), _Vectors(), SystemClock().now()
+    level, vectors, now = _Level(store), DrawnVectors(), SystemClock().now()
     stored = [_stored(number, now) for number in range(max(sizes))]
     for answer in stored:
         store.put(answer)

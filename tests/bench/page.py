@@ -22,6 +22,9 @@ from tests.bench.footprint import Memory, StartUp
 from tests.bench.parts import Part
 from tests.bench.semantic import Semantic
 from tests.bench.semantic_page import semantic_figures, semantic_section
+from tests.bench.sharing import Sharing
+from tests.bench.soak import Soak
+from tests.bench.warm_start import WarmStart
 from tests.bench.systems import (
     BARE_HIT,
     BARE_PASS,
@@ -128,6 +131,9 @@ class Findings:
     parts: Sequence[Part]
     semantic: Semantic | None
     crowds: Sequence[Crowd]
+    sharing: Sharing | None
+    warm_starts: Mapping[str, WarmStart] | None
+    soak: Soak | None
 
     def judged(self) -> Iterator[tuple[Target, float | None]]:
         """Every figure to reach with what was measured."""
@@ -180,6 +186,7 @@ def document(findings: Findings) -> dict[str, object]:
         "start": asdict(start) if start else None,
         "semantic": asdict(semantic) if semantic else None,
         "crowds": [asdict(crowd) for crowd in findings.crowds],
+        "sharing": asdict(findings.sharing) if findings.sharing else None,
     }
 
 

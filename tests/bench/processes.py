@@ -78,6 +78,11 @@ class Processes:
         self._started.append(process)
         return process
 
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """End one of them before the others."""
+        self._started.remove(process)
+        end(process)
+
     @property
     def ids(self) -> list[int]:
         """The ids of what was started."""

@@ -42,7 +42,7 @@ def _chat_body(*, stream: bool) -> bytes:
     return body((_PROSE * 20)[:missing])
 
 
-def _asked_body(text: str, system: str = _SYSTEM_PROMPT) -> bytes:
+def asked_body(text: str, system: str = _SYSTEM_PROMPT) -> bytes:
     """A short chat request; texts are compared by meaning under the same system prompt."""
     messages = [
         {"role": "system", "content": system},
@@ -153,7 +153,7 @@ class Worded:
         """The bytes to send."""
         turn, place = divmod(number, len(self.texts))
         blanks = f"{turn:b}".translate(BLANKS)
-        body = _asked_body(self.texts[place] + blanks)
+        body = asked_body(self.texts[place] + blanks)
         return _head("POST", "/v1/chat/completions", len(body)) + body
 
 
@@ -206,7 +206,7 @@ def _counted(name: str, body: bytes, answer: bytes, *, stream: bool = False) -> 
 
 
 def _claim_body(text: str) -> bytes:
-    return _asked_body(text, "You answer for the claims desk.")
+    return asked_body(text, "You answer for the claims desk.")
 
 
 WORKS = {
