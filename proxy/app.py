@@ -23,6 +23,7 @@ from proxy.admin.routes import Controls, application
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
+from proxy.core.cache.budget import Budget
 from proxy.core.cache.change import Change, Put
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
@@ -33,7 +34,9 @@ from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
 from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
@@ -41,7 +44,9 @@ from proxy.pipeline.journaled import JournaledStore
 from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.related import Related
 from proxy.pipeline.replicas import Replicas
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock
 from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
 from proxy.server.connection import Server
@@ -54,6 +59,7 @@ from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
@@ -66,7 +72,7 @@ _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
-_COUNTERS = frozenset({"evictions"})
+_COUNTERS = frozenset({"evictions", "vectors_left_out"})
 BACKLOG = 1024
 """Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
@@ -131,6 +137,7 @@ class App:
             max_entries=dynamic.memory_max_entries,
             max_entry_bytes=dynamic.memory_max_entry_bytes,
             on_gone=self._forget,
+            on_evicted=lambda key: self._forget(key, is_evicted=True),
         )
         self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
@@ -187,19 +194,45 @@ class App:
             max_header_bytes=static.max_header_bytes,
             tasks=self._tasks,
         )
+        self._turns = Turns(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
         self._fetcher = Fetcher(
             upstream=self._upstream,
             recorder=self._recorder,
             acceptance=self._acceptance,
+            turns=self._turns,
             tasks=self._tasks,
             clock=clock,
             replicas=self._replicas,
+        )
+        self._background = Background(
+            turns=self._turns,
+            budget=Budget(
+                per_minute=dynamic.background_per_minute,
+                tokens_per_hour=dynamic.background_tokens_per_hour,
+            ),
+            fetcher=self._fetcher,
+            store=self._store,
+            tasks=self._tasks,
+            clock=clock,
+            on_result=self.metrics.background,
+        )
+        self._ahead = Ahead(background=self._background, store=self._store, clock=clock)
+        self._related = Related(
+            plan=lambda request: self._handler.pipeline.plan(request),
+            background=self._background,
+            store=self._store,
+            clock=clock,
         )
         self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
         self._tally = Tally(keep_prompts=dynamic.keep_prompts)
+        self._record: RecordLog | None = None
+        if static.record_requests:
+            self._record = RecordLog(static.record_requests, self.log.emit)
         self._backlog = Backlog(self._report, loop.call_later)
         self._handler = Handler(
             pipeline=self._pipeline(config),
@@ -290,6 +323,7 @@ class App:
         """Drain: take no more, let what is under way end within the grace, then cut it."""
         grace = self.reloader.current.dynamic.shutdown_grace
         self._encoder.is_draining = True
+        self._turns.close()
         self.log.emit("info", "draining", {"requests": self._handler.in_flight, "grace": grace})
         admin, *data = self._runners
         for runner in data:
@@ -305,17 +339,21 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
+        if self._level is not None:
+            await self._level.close()
         await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
         await self._upstream.close()
-        if self._level is not None:
-            await self._level.close()
         self._backlog.flush()
+        if self._record is not None:
+            await asyncio.to_thread(self._record.close)
         self.log.emit("info", "stopped", {})
 
     def reload_soon(self) -> None:
-        """Reload in the background, as SIGHUP asks."""
+        """Reload in the background, as SIGHUP asks, and go on in a file that was rotated."""
+        if self._record is not None:
+            self._record.reopen()
         self._tasks.spawn(self.reloader.reload("signal"), "reload")
 
     def apply(self, config: Config) -> None:
@@ -329,6 +367,13 @@ class App:
         )
         self.log.set_level(dynamic.log_level)
         self._tally.keeps_prompts = dynamic.keep_prompts
+        self._turns.bound(
+            yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
+        )
+        if not dynamic.related:
+            self._related.followers.clear()
+        self._background.budget.per_minute = dynamic.background_per_minute
+        self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
@@ -354,6 +399,14 @@ class App:
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)
         self._tally.note(exchange)
+        if exchange.asked is not None:
+            self._keep(exchange)
+
+    def _keep(self, exchange: Exchange) -> None:
+        if self._record is not None:
+            self._record.note(exchange)
+        if self.reloader.current.dynamic.related:
+            self._related.note(exchange)
 
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
@@ -368,6 +421,10 @@ class App:
             fetcher=self._fetcher,
             recorder=self._recorder,
             feedback=self._feedback,
+            turns=self._turns,
+            background=self._background,
+            ahead=self._ahead,
+            keeps_requests=bool(config.static.record_requests) or config.dynamic.related,
             upstream=self._upstream,
             clock=self._clock,
             replicas=self._replicas,
@@ -383,7 +440,7 @@ class App:
             stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
             self._stop_watching.append(stop)
         elif not is_wanted and self._level is None:
-            self._ledger.learn_by(None)
+            self._ledger.learn_nothing()
 
     async def _bring_semantic(self) -> None:
         try:
@@ -397,7 +454,7 @@ class App:
                 self.log.emit("error", "nothing is compared by meaning", told)
         finally:
             if self._level is None:
-                self._ledger.learn_by(None)
+                self._ledger.learn_nothing()
             self._is_loading = False
             self._has_loaded = True
 
@@ -406,6 +463,8 @@ class App:
         gate = await asyncio.to_thread(module.make_gate, static.verifier)
         self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
         identities = await asyncio.to_thread(module.identities_of, static.encoders)
+        shared = self._persistence.vectors() if static.index == "redis" else None
+        link, recall = shared or (None, None)
         level: SemanticLevel = module.SemanticLevel(
             encoders=static.encoders,
             identities=identities,
@@ -418,12 +477,15 @@ class App:
             tasks=self._tasks,
             log=self.log,
             note=self._note,
+            recall=recall,
+            link=link,
+            prefix=static.redis_prefix,
         )
         self._level = level
         self._judge_by(self.reloader.current)
-        self._ledger.learn_by(level.meaning)
         self._feedback.questions = level.meaning
         self._handler.pipeline = self._pipeline(self.reloader.current)
+        await self._ledger.learn_by(level.meaning)
         await level.loaded()
 
     def _judge_by(self, config: Config) -> None:
@@ -447,13 +509,16 @@ class App:
 
     def _learn(self, plan: Lookup, stored: StoredResponse) -> None:
         self._aliases.follow(plan.key.followed, stored.key)
+        if plan.directives.is_background:
+            tokens = stored.prompt_tokens + stored.completion_tokens
+            self.metrics.background_tokens(Kind.CLIENT, tokens)
         self._note(Put(stored, plan.key.followed))
         if self._level is not None:
             self._level.meaning.learn(plan, stored)
 
-    def _forget(self, key: bytes) -> None:
+    def _forget(self, key: bytes, *, is_evicted: bool = False) -> None:
         if self._level is not None:
-            self._level.meaning.forget(key)
+            self._level.meaning.forget(key, is_evicted=is_evicted)
 
     def _heard(self, opinion: Opinion) -> None:
         self.metrics.opinion(opinion.verdict)
@@ -546,6 +611,9 @@ class App:
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
+            "background_requests_waiting": len(self._turns),
+            "related_pairs": self._related.followers.pairs,
+            "related_bytes": self._related.followers.size_bytes,
             "aliases": len(self._aliases),
             "negative_pairs": len(self._negatives),
             **(self._level.figures() if self._level is not None else {}),

@@ -37,6 +37,7 @@ from proxy.config_types import (
     Temperature,
     Timeout,
     Url,
+    Whole,
     Words,
 )
 
@@ -307,8 +308,8 @@ class Semantic(RouteSemantic):
     )
     index: Literal["memory", "redis"] = setting(
         "memory",
-        "Where vectors are searched: in this process, or in vector sets of the Redis (8 or newer) "
-        "of `persist.redis.url`.",
+        "Where vectors are searched: in this process, or in vector sets of the Redis (8.2 or "
+        "newer) of `persist.redis.url`.",
         restart=True,
     )
     verifier: str = setting(
@@ -388,8 +389,8 @@ class Background(Section):
     related: Flag = setting(
         False, "After a hit, ask what usually follows it, if that is not stored."
     )
-    yield_above: Count = setting(
-        1, "They wait while more requests of clients than this are at the upstream."
+    yield_above: Whole = setting(
+        0, "They wait while more requests of clients than this are at the upstream."
     )
     max_concurrent: Count = setting(1, "How many are at the upstream at a time.")
     max_per_minute: Count = setting(60, "How many begin in a minute, related and refreshed ones.")

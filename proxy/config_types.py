@@ -91,6 +91,12 @@ Count = Annotated[
     BeforeValidator(_typed),
     _or_env({"type": "integer", "minimum": 1}),
 ]
+Whole = Annotated[
+    int,
+    Field(ge=0),
+    BeforeValidator(_typed),
+    _or_env({"type": "integer", "minimum": 0}),
+]
 Share = Annotated[
     float,
     Field(ge=0, le=0.5),

@@ -1,7 +1,9 @@
 """Puts together what outlasts the process: the journals that the configuration names (design 8)."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 from proxy.config import Static
 from proxy.core.cache.bloom import KnownKeys
@@ -10,7 +12,10 @@ from proxy.pipeline.ledger import Ledger
 from proxy.ports import Clock, Journal, Shared
 from proxy.redis_link import link
 from proxy.redis_link.link import RedisLink
-from proxy.store import redis_journal, shared
+from proxy.store import disk, redis_journal, secret, shared
+from proxy.store.directory import default_directory
+from proxy.store.disk import DiskJournal
+from proxy.store.recall import Recall
 from proxy.store.redis_journal import Bounds, RedisJournal
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_leases import Leases
@@ -19,7 +24,7 @@ from proxy.store.shared import SharedEntries
 from proxy.tasks import Beat, Tasks
 from proxy.telemetry.log import Log
 
-COUNTERS = link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
+COUNTERS = disk.COUNTERS | link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
 """Those of the figures that only grow."""
 KEEP_STALE_SECONDS = 600.0
 """How long a stale answer is kept for an upstream that fails."""
@@ -51,11 +56,29 @@ class Persistence:
         """
         self._ledger = ledger
         self._on_secret = on_secret
+        self._clock = clock
         self._tasks = tasks
         self.secret = static.secret.encode() or own_secret
         """The key of the digests of credentials."""
         self.is_loading = True
         """What was kept is still being taken in."""
+        self._has_own_secret = not static.secret
+        self._directory: Path | None = None
+        self._disk: DiskJournal | None = None
+        if static.disk_enabled:
+            self._directory = (
+                Path(static.disk_path) if static.disk_path else default_directory(os.environ)
+            )
+            self._disk = DiskJournal(
+                self._directory,
+                max_bytes=static.disk_max_bytes,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+                everything=ledger.everything,
+            )
+            if self._has_own_secret:
+                self.secret = secret.load_or_make(self._directory, log)
         self._redis: _Redis | None = None
         if static.redis_url:
             self._redis = _Redis(
@@ -67,7 +90,6 @@ class Persistence:
                 log=log,
             )
         self.shared: Shared | None = self._redis.shared if self._redis is not None else None
-        self._has_own_secret = not static.secret
         ledger.keep_in(self._journals())
 
     async def open(self) -> None:
@@ -99,17 +121,40 @@ class Persistence:
         if self._redis is not None:
             await self._redis.close()
 
+    def vectors(self) -> tuple[RedisLink, Recall] | None:
+        """Redis, and what brings in the entries whose vectors are there; None without it."""
+        redis = self._redis
+        if redis is None:
+            return None
+        recall = Recall(
+            redis.link,
+            redis.keys,
+            self._ledger.taking_in(redis.journal),
+            clock=self._clock,
+            deadline=redis.deadline,
+        )
+        return redis.link, recall
+
     def states(self) -> dict[str, str]:
         """What may be broken while requests are served, for /readyz: "ok", or what is wrong."""
-        return {"redis": self._redis.state} if self._redis is not None else {}
+        states = {}
+        if self._disk is not None:
+            states["disk"] = self._disk.state
+        if self._redis is not None:
+            states["redis"] = self._redis.state
+        return states
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
-        return self._redis.figures() if self._redis is not None else {}
+        return {
+            **(self._disk.figures() if self._disk is not None else {}),
+            **(self._redis.figures() if self._redis is not None else {}),
+        }
 
     def _journals(self) -> list[Journal]:
         """The nearest first."""
-        return [self._redis.journal] if self._redis is not None else []
+        redis = self._redis.journal if self._redis is not None else None
+        return [journal for journal in (self._disk, redis) if journal is not None]
 
     async def _agree(self, redis: "_Redis") -> bool:
         """Have the same secret as the other replicas; False where Redis does not tell it."""
@@ -117,6 +162,8 @@ class Persistence:
         if found is not None and found != self.secret:
             self.secret = found
             self._on_secret(found)
+            if self._directory is not None:
+                await asyncio.to_thread(secret.replace, self._directory, found)
         return found is not None
 
     async def _agree_later(self, beat: Beat) -> None:
@@ -139,6 +186,7 @@ class _Redis:
         log: Log,
     ) -> None:
         self.prefix = static.redis_prefix
+        self.deadline = static.redis_deadline
 
         def connect(connections: int) -> RedisLink:
             return RedisLink(
@@ -155,7 +203,9 @@ class _Redis:
         self._waiting = connect(1)
         """Only waits for what others change."""
         leases = Leases(clock)
-        keys = EntryKeys(self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence)
+        keys = self.keys = EntryKeys(
+            self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence
+        )
         known = KnownKeys(max_entries)
         self.journal = RedisJournal(
             self.link,

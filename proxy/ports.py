@@ -1,6 +1,7 @@
 """What the pipeline needs of the outside, as Protocols. Adapters fulfil them; app.py joins them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from proxy.core.cache.change import Change
@@ -20,7 +21,7 @@ Matrix: TypeAlias = "npt.NDArray[np.float32]"
 """Shape (entries, dimensions); each row of length 1."""
 
 
-TakeIn: TypeAlias = Callable[[Sequence[Change]], Awaitable[None]]
+TakeIn: TypeAlias = Callable[[Sequence[Change]], Coroutine[object, object, None]]
 """Takes in what others have changed, in order; waits between, so that the event loop stays free."""
 
 
@@ -202,22 +203,40 @@ class Neighbour(NamedTuple):
 class VectorIndex(Protocol):
     """Vectors of entries, in partitions that never see each other."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes search it too: it keeps what only this one has forgotten."""
+
     async def search(self, partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
-        """The nearest entries of one partition, nearest first; sees every `add` before it."""
+        """The nearest entries of one partition, nearest first; sees every `add` before it.
+
+        One that is shared sees it soon.
+        """
 
     async def search_all(self, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of all partitions. May be slow: for explanations."""
 
-    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
-        """Take an entry in, soon; in place of what the key had. Never blocks."""
+    def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
+        """Take an entry in, soon; in place of what the key had. Never blocks.
 
-    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: "Matrix") -> None:
-        """Take in those that are not here, and wait until they can be found."""
+        `until` is the wall time in seconds after which nobody wants it any more.
+        """
 
-    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """The vectors of some entries, as far as they are here."""
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: "Matrix", *, until: float = inf
+    ) -> None:
+        """Take in those that are not here, and wait until they can be found.
 
-    def discard(self, key: bytes) -> None:
+        One that is shared does so soon.
+        """
+
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        """The vectors of some entries of a partition, as far as they are here."""
+
+    def prolong(self, partition: bytes, key: bytes, until: float) -> None:
+        """Say anew until when an entry is wanted. Never blocks; unknown keys are fine."""
+
+    def discard(self, partition: bytes, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
 
     def __len__(self) -> int:

@@ -14,6 +14,7 @@ import orjson
 
 from proxy.clock import SystemClock
 from proxy.config import Config
+from proxy.core.cache.budget import Budget
 from proxy.core.exchange import Exchange
 from proxy.core.meaning.gate import Gate
 from proxy.core.meaning.negatives import Negatives
@@ -21,11 +22,14 @@ from proxy.core.model import Fields, Request
 from proxy.core.policy import Policy, Route, Rules
 from proxy.core.wire.operation import Operation, discover
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background
 from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.turns import Turns
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
 from proxy.semantic_level import SemanticLevel, make_gate
 from proxy.store.memory import MemoryStore
@@ -100,6 +104,24 @@ class Rehearsal:
             tasks=self._tasks,
         )
         acceptance, upstream = Acceptance(clock), _Told()
+        turns = Turns(yield_above=0, max_concurrent=1)
+        fetcher = Fetcher(
+            upstream=upstream,
+            recorder=self._recorder,
+            acceptance=acceptance,
+            turns=turns,
+            tasks=self._tasks,
+            clock=clock,
+        )
+        background = Background(
+            turns=turns,
+            budget=Budget(per_minute=0, tokens_per_hour=0),
+            fetcher=fetcher,
+            store=self._store,
+            tasks=self._tasks,
+            clock=clock,
+            on_result=lambda kind, result, tokens: None,
+        )
         self._pipeline = Pipeline(
             rules=_patient(config.rules(1)),
             operations=operations,
@@ -108,13 +130,7 @@ class Rehearsal:
             aliases=aliases,
             semantic=self.level.meaning,
             acceptance=acceptance,
-            fetcher=Fetcher(
-                upstream=upstream,
-                recorder=self._recorder,
-                acceptance=acceptance,
-                tasks=self._tasks,
-                clock=clock,
-            ),
+            fetcher=fetcher,
             recorder=self._recorder,
             feedback=Feedback(
                 store=self._store,
@@ -123,6 +139,10 @@ class Rehearsal:
                 clock=clock,
                 on_opinion=lambda opinion: None,
             ),
+            turns=turns,
+            background=background,
+            ahead=Ahead(background=background, store=self._store, clock=clock),
+            keeps_requests=False,
             upstream=upstream,
             clock=clock,
         )

@@ -6,7 +6,7 @@ Imported only where questions are compared by meaning, since it brings numpy and
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,14 +19,16 @@ from proxy.core.meaning.script import Script
 from proxy.core.meaning.verifier import VerifierError as VerifierError
 from proxy.core.meaning.verifier import read, shipped
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Space
+from proxy.pipeline.meaning import Meaning, Recall, Space
 from proxy.ports import Clock, Store
+from proxy.redis_link.link import RedisLink
 from proxy.semantic import manifest
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.encoders import Encoders, Served
 from proxy.semantic.index import PartitionedIndex
 from proxy.semantic.manifest import ModelError
 from proxy.semantic.models import default_directory, find_or_prepare
+from proxy.semantic.redis_index import RedisIndex
 from proxy.semantic.workers import EncoderWorker
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Log
@@ -49,11 +51,15 @@ class SemanticLevel:
         log: Log,
         identities: Sequence[str] = (),
         note: Callable[[Change], None] | None = None,
+        recall: Recall | None = None,
+        link: RedisLink | None = None,
+        prefix: str = "",
     ) -> None:
         """Must be made on the event loop.
 
-        `gate` is of `make_gate`, `note` as Meaning takes it, and `identities` are those of the
-        encoders as `identities_of` tells them; without, what others have learnt is embedded anew.
+        `gate` is of `make_gate`, `note` and `recall` are as Meaning takes them, and `identities`
+        are those of the encoders as `identities_of` tells them; without, what others have learnt
+        is embedded anew. With a `link` vectors are in that Redis, under names with the `prefix`.
         """
         served = [
             Served(
@@ -70,7 +76,23 @@ class SemanticLevel:
             for one, encoder in zip(served, encoders, strict=True)
             if encoder.load == "eager"
         ]
-        self._indexes = [PartitionedIndex(scan_below=scan_below, log=log) for _ in served]
+
+        def share(link: RedisLink, worker: EncoderWorker) -> RedisIndex:
+            return RedisIndex(
+                link,
+                prefix=prefix,
+                name=worker.name,
+                identity=lambda: worker.identity,
+                scan_below=scan_below,
+                clock=clock,
+                tasks=tasks,
+                log=log,
+            )
+
+        self._shared = [share(link, one.worker) for one in served] if link is not None else []
+        self._indexes: Sequence[PartitionedIndex | RedisIndex] = self._shared or [
+            PartitionedIndex(scan_below=scan_below, log=log) for _ in served
+        ]
         self._spaces = {
             one.worker: Space(one.worker.name, one.worker, index)
             for one, index in zip(served, self._indexes, strict=True)
@@ -84,6 +106,7 @@ class SemanticLevel:
             clock=clock,
             tasks=tasks,
             note=note,
+            recall=recall,
         )
 
     async def loaded(self) -> None:
@@ -103,13 +126,19 @@ class SemanticLevel:
             "semantic_entries": len(self.meaning),
             "encoders_ready": sum(worker.state is None for worker in self._spaces),
             "encoders": len(self._spaces),
+            **_sums([index.figures() for index in self._shared]),
         }
 
     async def close(self) -> None:
-        """End the threads."""
+        """End the threads, and write what waits."""
         await self._encoders.close()
         for index in self._indexes:
             await index.close()
+
+
+def _sums(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = figures[0] if figures else ()
+    return {name: sum(one[name] for one in figures) for name in names}
 
 
 def load(encoder: EncoderModel) -> OnnxEncoder:

@@ -252,6 +252,14 @@ def test_command_line_wins(file: Path) -> None:
     assert config.static.admin_token == "t"
 
 
+def test_content_that_is_given_takes_the_place_of_the_file(file: Path) -> None:
+    raw = b"upstream: http://given"
+    given = load(file.with_name("not-there.yaml"), env={}, raw=raw)
+    assert given.dynamic.pools[0].url == "http://given"
+    file.write_bytes(raw)
+    assert load(file, env={}).digest == given.digest
+
+
 def test_empty_file_needs_the_command_line(file: Path) -> None:
     with pytest.raises(ConfigError, match=r"reprise\.yaml: upstream: is missing"):
         loaded(file, "")

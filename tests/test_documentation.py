@@ -17,6 +17,7 @@ from proxy.core.wire.operation import discover
 from proxy.redis_link.errors import Reason
 from proxy.redis_link.link import COUNTERS as LINK_COUNTERS
 from proxy.store.shared import COUNTERS as SHARED_COUNTERS
+from proxy.telemetry.united import GAUGES
 
 ROOT = Path(__file__).parent.parent
 HTTP = (ROOT / "docs" / "http.md").read_text("utf-8")
@@ -80,3 +81,9 @@ def test_links_and_targets_exist(name: str) -> None:
 def test_the_changelog_knows_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
+
+
+def test_the_united_gauges_are_told_of() -> None:
+    operations = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    for name in GAUGES:
+        assert f"`{name.removeprefix('reprise_')}`" in operations, name

@@ -51,12 +51,24 @@ def _required(told: Json) -> list[str]:
 
 def purges(told: Sequence[Json]) -> Json:
     """Each holds a copy, so what was purged is what the one with the most had."""
-    return max(told, key=lambda one: _count(one, "purged"))
+    most = max(told, key=lambda one: (_count(one, "purged"), _count(one, "would_purge")))
+    forwarded = next((one["forwarded"] for one in told if "forwarded" in one), None)
+    return most if forwarded is None else {**most, "forwarded": forwarded}
 
 
 def _count(told: Json, member: str) -> int:
     count = told.get(member, 0)
     return count if isinstance(count, int) else 0
+
+
+def without_forward(body: Json, told: Json) -> Json:
+    """A purge for the others, when one worker has told the upstreams of it."""
+    return {name: value for name, value in body.items() if name != "forward"}
+
+
+def same_epoch(body: Json, told: Json) -> Json:
+    """An epoch for the others, when one worker has `told` which; it may have made one up."""
+    return {"model": told.get("model"), "epoch": told.get("epoch")}
 
 
 def models(told: Sequence[Json]) -> Json:

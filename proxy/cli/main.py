@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "Run the proxy.",
     "train": "Make the verifier from labelled pairs.",
     "top": "Show the answers that are given most.",
+    "warm": "Fill a cache before the users come.",
 }
 
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxy.admin.united import RESTARTING, Fleet, Member, UnitedListener
+from proxy.admin.member import Member
+from proxy.admin.united import RESTARTING, Fleet, UnitedListener
 from proxy.app import Worker, bound, url_of
 from proxy.cli.handover import ENDS_WITHIN, Handover
 from proxy.cli.worker import WorkerError, WorkerProcess, Write, describe
@@ -173,7 +174,9 @@ class Supervisor:
         self._workers = Workers(static.workers, self._start, log=self._log, tasks=self._tasks)
         self._secret = secrets.token_bytes(32)
         self._address = static.listen
-        self._folder = Path()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        """For the sockets of the workers' admin listeners; nobody else may enter it."""
+        self._sockets = Path()
         self._ended = asyncio.Event()
 
     async def run(self) -> int:
@@ -183,13 +186,14 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._workers.signal, signal.SIGHUP)
+        self._folder = tempfile.TemporaryDirectory(prefix="reprise-")
         with (
+            self._folder as folder,
             held(static.listen) as data,
             bound(static.admin_listen, "admin.listen") as admin,
-            tempfile.TemporaryDirectory(prefix="reprise-") as folder,
         ):
             self._address = Address(static.listen.host, data.getsockname()[1])
-            self._folder = Path(folder)
+            self._sockets = Path(folder)
             listener = UnitedListener(self._fleet())
             await listener.start(admin)
             try:
@@ -216,6 +220,8 @@ class Supervisor:
     def _end(self) -> None:
         if self._ended.is_set():  # asked twice: at once
             self._workers.signal(signal.SIGKILL)
+            if self._folder is not None:
+                self._folder.cleanup()
             os._exit(1)
         self._ended.set()
         if self._workers.state == STARTING:
@@ -228,7 +234,7 @@ class Supervisor:
             return self._plan.config.dynamic.shutdown_grace
 
     async def _start(self, number: int, run: int) -> WorkerProcess:
-        admin_socket = self._folder / f"{number}.sock"
+        admin_socket = self._sockets / f"{number}.sock"
         admin_socket.unlink(missing_ok=True)
         worker = Worker(
             number=number,

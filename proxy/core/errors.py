@@ -5,6 +5,7 @@ ProxyError
 ├── NoSuchEntry              404 no_such_entry
 ├── RequestTimeout           408 request_timeout
 ├── RequestTooLarge          413 request_too_large
+├── BackgroundBusy           429 background_busy
 ├── OnlyIfCachedMiss         504 only_if_cached_miss
 └── UpstreamError
     ├── UpstreamUnreachable  502 upstream_unreachable
@@ -25,6 +26,8 @@ class ProxyError(Exception):
     code: ClassVar[str] = "internal_error"
     should_retry: ClassVar[bool] = False
     """Sent as `x-should-retry`, which the official SDKs obey."""
+    retry_after: ClassVar[int | None] = None
+    """Seconds, sent as `Retry-After`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -74,6 +77,16 @@ class RequestTooLarge(ProxyError):
     status = 413
     reason = b"Content Too Large"
     code = "request_too_large"
+
+
+class BackgroundBusy(ProxyError):
+    """A request of low priority did not get its turn at the upstream."""
+
+    status = 429
+    reason = b"Too Many Requests"
+    code = "background_busy"
+    should_retry = True
+    retry_after = 5
 
 
 class OnlyIfCachedMiss(ProxyError):

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
+
+from proxy.core.model import Request
 
 
 class Fwd(StrEnum):
@@ -22,6 +25,18 @@ class Level(StrEnum):
     """Stored for another question that means the same."""
     ALIAS = "alias"
     """The same question was answered so before."""
+
+
+class Asked(NamedTuple):
+    """A request that was looked up, for those who keep requests (`background.related`,
+    `privacy.record_requests`)."""
+
+    request: Request
+    """Its body is whole."""
+    caller: bytes
+    """The digest of the caller's credential."""
+    group: bytes
+    """Scope and settings of its key: what it has in common with others of the same tenant."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,3 +94,5 @@ class Exchange:
     """How long it took to look by meaning."""
     saved_tokens: int = 0
     """Completion tokens that a hit spared the upstream."""
+    asked: Asked | None = None
+    """Set only where somebody keeps requests."""

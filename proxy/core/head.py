@@ -44,6 +44,7 @@ DECIDING_FIELDS = frozenset(
         "x-cache-ttl",
         "x-cache-tags",
         "x-cache-threshold",
+        "x-cache-priority",
         "Content-Type",
         "Content-Encoding",
         "Accept-Encoding",

@@ -28,10 +28,16 @@ class SlowReader(ConnectionError):
 class Flight:
     """One upstream call and its log."""
 
-    def __init__(self, *, keep_bytes: int, on_alone: Callable[["Flight"], None]) -> None:
+    def __init__(
+        self,
+        *,
+        keep_bytes: int,
+        on_alone: Callable[["Flight"], None],
+        on_ended: Callable[[], None] = lambda: None,
+    ) -> None:
         """`keep_bytes` bounds the log that is kept whole, for later readers and for storing.
 
-        `on_alone` is called when the last reader has left.
+        `on_alone` is called when the last reader has left, `on_ended` once, when the call is over.
         """
         self.response: Response | None = None
         self.error: ProxyError | AnswerHasCome | None = None
@@ -60,6 +66,7 @@ class Flight:
         """Ends a flight without readers."""
         self._keep_bytes = keep_bytes
         self._on_alone = on_alone
+        self._on_ended = on_ended
         self._log: list[bytes] = []
         self._first = 0  # the number of the piece that stands first in the log
         self._start = 0  # the offset in bytes at which the log begins
@@ -116,6 +123,7 @@ class Flight:
         if not self.ended:
             self.error = error
             self.ended = True
+            self._on_ended()
             self._wake()
 
     def close(self) -> None:

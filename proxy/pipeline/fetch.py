@@ -17,6 +17,7 @@ from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
 from proxy.pipeline.record import Recorder, Recording
 from proxy.pipeline.replicas import Replicas
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Upstream
 from proxy.tasks import Tasks
 
@@ -33,6 +34,7 @@ class Fetcher:
         upstream: Upstream,
         recorder: Recorder,
         acceptance: Acceptance,
+        turns: Turns,
         tasks: Tasks,
         clock: Clock,
         replicas: Replicas | None = None,
@@ -43,6 +45,7 @@ class Fetcher:
         self._upstream = upstream
         self._recorder = recorder
         self._acceptance = acceptance
+        self._turns = turns
         self._tasks = tasks
         self._clock = clock
         self._replicas = replicas
@@ -55,30 +58,44 @@ class Fetcher:
         *,
         may_join: bool,
         newer_than: float | None = None,
+        in_turn: bool = False,
     ) -> Response:
         """The upstream's answer, live. Raises UpstreamError if it fails before its head.
 
         With `may_join` an identical call under way is shared. With `newer_than` (wall time in
         seconds) other replicas are asked for an answer made later; where there is one, or comes,
-        AnswerHasCome is raised.
+        AnswerHasCome is raised. With `in_turn` the caller has taken a turn for it, which is given
+        back here.
         """
         flight = self.flights.find(plan) if may_join else None
         exchange.collapsed = flight is not None
         if flight is None:
-            flight = self._begin(request, plan, exchange, newer_than)
+            flight = self._begin(request, plan, exchange, newer_than, in_turn=in_turn)
+        elif in_turn:
+            self._turns.give_back()
         reader = flight.attach()
         try:
+            if plan.directives.is_background:
+                await self._judged(flight, plan)
             response = await reader.response()
         except BaseException:
             await reader.aclose()
             raise
         exchange.pool = plan.pool.name
         exchange.fwd_status = response.status
-        exchange.stored = flight.will_be_stored
+        exchange.stored = flight.stored if flight.is_settled else flight.will_be_stored
         if exchange.collapsed:
             # Cookies, rate limits and request ids are the first client's alone.
             response = response._replace(head=shared(flight.values))
         return response
+
+    async def _judged(self, flight: Flight, plan: Lookup) -> None:
+        # Whoever warms has time, and wants to be told by the head whether it was stored.
+        while not (flight.ended or flight.is_settled):
+            await flight.changed()
+        self._recorder.settle(plan.key.exact)
+        while not flight.is_settled:
+            await flight.changed()
 
     async def wait_for_record(self, plan: Lookup) -> bool | None:
         """Wait where a stored answer is about to be there; whether it is now, None for no wait.
@@ -122,11 +139,34 @@ class Fetcher:
         if self.flights.find(plan) is None:
             self._begin(request, plan, exchange, newer_than)
 
+    async def fetch_unread(
+        self, request: Request, plan: Lookup, exchange: Exchange, newer_than: float
+    ) -> bool | None:
+        """Fetch an answer that no client reads, in a turn that the caller has taken.
+
+        Whether it was stored; None where another replica has one that is newer. The turn is given
+        back.
+        """
+        flight = self._begin(request, plan, exchange, newer_than, in_turn=True)
+        while not flight.is_settled:
+            await flight.changed()
+        return None if isinstance(flight.error, AnswerHasCome) else flight.stored is True
+
     def _begin(
-        self, request: Request, plan: Lookup, exchange: Exchange, newer_than: float | None
+        self,
+        request: Request,
+        plan: Lookup,
+        exchange: Exchange,
+        newer_than: float | None,
+        *,
+        in_turn: bool = False,
     ) -> Flight:
+        if not in_turn:
+            self._turns.client_began()
         flight = Flight(
-            keep_bytes=self._recorder.max_bytes, on_alone=lambda flight: self._alone(flight, plan)
+            keep_bytes=self._recorder.max_bytes,
+            on_alone=lambda flight: self._alone(flight, plan),
+            on_ended=self._turns.give_back if in_turn else self._turns.client_ended,
         )
         self.flights.add(plan, flight)
         self._under_way.add(flight)

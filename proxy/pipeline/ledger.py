@@ -30,7 +30,11 @@ from proxy.ports import Clock, Journal, Store, TakeIn
 SLICE_SECONDS = 0.001
 """How long taking in keeps the event loop at a time."""
 SLICE_CHANGES = 256
+LEARNT_AT_ONCE = 16
+"""A thread takes in what was learnt: the way there and back costs more than an entry."""
 MAX_DELETED = 65536
+MAX_UNLEARNT = 4096
+"""What is learnt while nothing can be compared yet; more has to wait."""
 
 
 class Learner(Protocol):
@@ -80,6 +84,7 @@ class Ledger:
         self._renewed: dict[str, Renewed] = {}
         self._learner: Learner | None = None
         self._can_learn = asyncio.Event()
+        self._unlearnt: list[Learnt] = []
 
     def keep_in(self, journals: Sequence[Journal]) -> None:
         """The journals, the nearest first: what one tells is kept in those before it too."""
@@ -99,10 +104,17 @@ class Ledger:
         for journal in self._journals:
             journal.append(change)
 
-    def learn_by(self, learner: Learner | None) -> None:
-        """From now on, what others have learnt goes there; None: nothing is compared here."""
+    async def learn_by(self, learner: Learner) -> None:
+        """From now on, what others have learnt goes there."""
         self._learner = learner
         self._can_learn.set()
+        waiting, self._unlearnt = self._unlearnt, []
+        await learner.adopt(waiting)
+
+    def learn_nothing(self) -> None:
+        """Nothing is compared here: what others have learnt is let go."""
+        self._can_learn.set()
+        self._unlearnt = []
 
     def taking_in(self, journal: Journal) -> TakeIn:
         """What a journal hands its changes to."""
@@ -167,7 +179,7 @@ class Ledger:
             if isinstance(change, Learnt):
                 learnt.append(change)
                 continue
-            if learnt:
+            if learnt and not (isinstance(change, Put) and len(learnt) < LEARNT_AT_ONCE):
                 await self._learn(learnt)
                 learnt = []
             if isinstance(change, Purged):
@@ -231,7 +243,11 @@ class Ledger:
             await purge(self._store, purged.selector, soft=purged.soft, until=purged.at)
 
     async def _learn(self, learnt: list[Learnt]) -> None:
-        # The libraries that compare may still be loading; what is learnt comes last anyway.
+        if not self._can_learn.is_set() and len(self._unlearnt) < MAX_UNLEARNT:
+            # The libraries that compare are still loading: nobody need wait for that.
+            self._unlearnt += learnt
+            return
         await self._can_learn.wait()
         if self._learner is not None:
-            await self._learner.adopt(learnt)
+            waiting, self._unlearnt = self._unlearnt, []
+            await self._learner.adopt([*waiting, *learnt])

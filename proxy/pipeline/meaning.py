@@ -6,9 +6,9 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -34,9 +34,14 @@ from proxy.core.wire.operation import Operation
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.known import Known, KnownEntries, Partition
 from proxy.pipeline.replay import THREAD_ABOVE_BYTES
-from proxy.ports import Clock, Encoder, Store, Vector, VectorIndex
+from proxy.ports import Clock, Encoder, Neighbour, Store, Vector, VectorIndex
 from proxy.tasks import Tasks
 
+Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
+"""Brings in entries that others have stored, by their exact keys, as far as they can be had.
+
+Gives those under which there is nothing any more for anybody. Never raises.
+"""
 NEIGHBOURS = 5
 """Candidates of one look-up."""
 LEARN_SECONDS = 30.0
@@ -92,10 +97,12 @@ class Meaning:
         clock: Clock,
         tasks: Tasks,
         note: Callable[[Change], None] | None = None,
+        recall: Recall | None = None,
     ) -> None:
         """`pick` chooses by the script of a text, or raises NotCompared.
 
-        `note` is told what is learnt, and what was answered by meaning.
+        `note` is told what is learnt, and what was answered by meaning. `recall` is needed where
+        an index is shared.
         """
         self._pick = pick
         self._gate = gate
@@ -107,6 +114,7 @@ class Meaning:
         self._note = note
         self.judge = b""
         """The digest of what decides now; it goes along with what is noted."""
+        self._recall = recall
         self._known = KnownEntries()
         self._by_index: dict[VectorIndex, Space] = {}
         self._embedded: OrderedDict[bytes, tuple[Space, Vector]] = OrderedDict()
@@ -114,7 +122,7 @@ class Meaning:
         self._searching: dict[bytes, asyncio.Future[None]] = {}
         self._learning = 0
         self._unread: deque[Learnt] = deque(maxlen=MAX_UNREAD)
-        """What others have learnt with another encoder: to be made anew."""
+        """What others have learnt with another encoder, and what was lost: to be made anew."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -152,14 +160,14 @@ class Meaning:
     async def _find(self, plan: Lookup) -> Meant:
         asked, space = await self._asked(plan)
         vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await space.index.search(plan.key.history, vector, NEIGHBOURS)
+        neighbours = await self._near(plan, space, vector)
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)
         candidates = [
             Candidate(neighbour.key, neighbour.similarity, self._text(neighbour.key))
             for neighbour in neighbours
-            if self.remaining(neighbour.key, plan, now) > 0
+            if self._is_of(neighbour.key, plan) and self.remaining(neighbour.key, plan, now) > 0
         ]
         if not candidates:
             return NoMatch("absent")
@@ -181,7 +189,30 @@ class Meaning:
         # Else it would go on taking the place of one that may be served.
         known = self._known.get(key)
         if known is not None and known.until <= now:
-            self.forget(key)
+            self.forget(key, is_evicted=True)
+
+    async def _near(self, plan: Lookup, space: Space, vector: Vector) -> Sequence[Neighbour]:
+        """The nearest entries of the partition; those that others have stored are brought in."""
+        index, partition = space.index, plan.key.history
+        neighbours = await index.search(partition, vector, NEIGHBOURS)
+        if self._recall is None or not index.is_shared:
+            return neighbours
+        now = self._clock.now()
+        missing = [near.key for near in neighbours if not self._is_here(near.key, now)]
+        if missing:
+            for key in await self._recall(missing):
+                # Else it would go on taking the place of one that is there.
+                index.discard(partition, key)
+        return neighbours
+
+    def _is_here(self, key: bytes, now: float) -> bool:
+        known = self._known.get(key)
+        return known is not None and known.until > now and self._store.peek(key) is not None
+
+    def _is_of(self, key: bytes, plan: Lookup) -> bool:
+        """Whether an entry is of a plan's partition, whatever an index beyond this process says."""
+        known = self._known.get(key)
+        return known is not None and known.partition.history == plan.key.history
 
     def remaining(self, key: bytes, plan: Lookup, now: float) -> float:
         """Seconds for which an entry may still be found for a plan; not positive if it may not.
@@ -206,17 +237,29 @@ class Meaning:
         """Take in an entry that was stored just now; its vector may come later."""
         self._replace_alias(plan)
         until = stored.created + _lifetime(plan, stored)
-        if stored.key in self._known:
-            self._known.prolong(stored.key, until)
-            if self._note is not None:
-                self._tasks.spawn(self._tell_again(stored.key), "learn")
-            return
         embedded = self._embedded.pop(stored.key, None)
+        known = self._known.get(stored.key)
+        if known is not None:
+            self._known.prolong(stored.key, until)
+            self._learn_again(stored.key, known.partition, embedded, until)
+            return
         if embedded is not None:
             self._add(plan, *embedded, until)
         elif plan.text and self._learning < MAX_LEARNING:
             self._learning += 1
             self._tasks.spawn(self._learn_later(plan, stored, until), "learn")
+
+    def _learn_again(
+        self, key: bytes, partition: Partition, embedded: tuple[Space, Vector] | None, until: float
+    ) -> None:
+        if embedded is not None and partition.index.is_shared:
+            # It may have lost what it had.
+            partition.index.add(partition.history, key, embedded[1], until=until)
+            self._tell(key, *embedded)
+            return
+        partition.index.prolong(partition.history, key, until)
+        if self._note is not None:
+            self._tasks.spawn(self._tell_again(key), "learn")
 
     async def adopt(self, learnt: Sequence[Learnt]) -> None:
         """Take in what others have learnt of entries that are here.
@@ -240,30 +283,38 @@ class Meaning:
                 self._read_later(one)
         for (space, history), cell in cells.items():
             vectors = from_bytes([one.vector for one in cell])
-            await space.index.take_in(history, [one.key for one in cell], vectors)
+            latest = max(one.until for one in cell)
+            await space.index.take_in(history, [one.key for one in cell], vectors, until=latest)
             for one in cell:
                 self._keep(one, space)
 
     async def learnt(self, keys: Sequence[bytes]) -> list[Learnt]:
-        """What is known of some entries, for others to take in."""
-        spaces: dict[Space, list[bytes]] = {}
+        """What is known of some entries, for others to take in.
+
+        Vectors that a shared index has lost are made anew, little by little, and told then.
+        """
+        partitions: dict[Partition, list[bytes]] = {}
         for key in keys:
             known = self._known.get(key)
             if known is not None:
-                spaces.setdefault(self._by_index[known.partition.index], []).append(key)
+                partitions.setdefault(known.partition, []).append(key)
         found = []
-        for space, its_keys in spaces.items():
-            vectors = await space.index.vectors(its_keys)
+        for partition, its_keys in partitions.items():
+            space = self._by_index[partition.index]
+            vectors = await space.index.vectors(partition.history, its_keys)
             for key in its_keys:
                 known, vector = self._known.get(key), vectors.get(key)
                 if known is not None and vector is not None:
-                    found.append(_learnt(key, known, space, vector))
+                    found.append(_learnt(key, known, space, to_bytes(vector)))
+                elif known is not None and space.index.is_shared:
+                    self._read_later(_learnt(key, known, space, b""))  # it was lost there
         return found
 
     def _keep(self, one: Learnt, space: Space) -> None:
         # It may have gone, or have been learnt here, while the index took its vector.
         if self._store.peek(one.key) is None:
-            space.index.discard(one.key)
+            if not space.index.is_shared:
+                space.index.discard(one.history, one.key)
         elif one.key not in self._known:
             key = Key(one.scope, one.settings, one.history, one.key)
             self._by_index[space.index] = space
@@ -283,8 +334,9 @@ class Meaning:
             except NotCompared:
                 pass  # found by its key alone
             else:
-                if one.key not in self._known and self._store.peek(one.key) is not None:
-                    space.index.add(one.history, one.key, vector)
+                is_wanted = one.key not in self._known or space.index.is_shared
+                if is_wanted and self._store.peek(one.key) is not None:
+                    space.index.add(one.history, one.key, vector, until=one.until)
                     self._keep(one, space)
                     self._tell(one.key, space, vector)
             self._unread.popleft()
@@ -292,13 +344,18 @@ class Meaning:
     def _tell(self, key: bytes, space: Space, vector: Vector) -> None:
         known = self._known.get(key)
         if self._note is not None and known is not None:
-            self._note(_learnt(key, known, space, vector))
+            self._note(_learnt(key, known, space, to_bytes(vector)))
 
-    def forget(self, key: bytes) -> None:
-        """An entry is gone from the store: from now on it is not found."""
+    def forget(self, key: bytes, *, is_evicted: bool = False) -> None:
+        """An entry is gone from the store: from now on it is not found.
+
+        With `is_evicted` others may have it still, and it stays in an index that is shared.
+        """
         known = self._known.pop(key)
         if known is not None:
-            known.partition.index.discard(key)
+            partition = known.partition
+            if not (is_evicted and partition.index.is_shared):
+                partition.index.discard(partition.history, key)
             self._texts.pop(key, None)
 
     def digest(self, key: bytes, text: str | None = None) -> bytes | None:
@@ -316,13 +373,13 @@ class Meaning:
         except NotCompared as refused:
             return Explanation("", refused.reason, (), ())
         rules = plan.policy.semantic
-        neighbours = await space.index.search(plan.key.history, vector, NEIGHBOURS)
+        neighbours = await self._near(plan, space, vector)
         findings = self._gate.explain(
             asked,
             [
                 Candidate(neighbour.key, neighbour.similarity, self._text(neighbour.key))
                 for neighbour in neighbours
-                if neighbour.key in self._known
+                if self._is_of(neighbour.key, plan)
             ],
             encoder=space.name,
             min_similarity=max(rules.min_similarity, plan.directives.threshold),
@@ -461,7 +518,7 @@ class Meaning:
     def _add(self, plan: Lookup, space: Space, vector: Vector, until: float) -> None:
         self._by_index[space.index] = space
         self._known.add(plan.key, plan.text, space.index, until)
-        space.index.add(plan.key.history, plan.key.exact, vector)
+        space.index.add(plan.key.history, plan.key.exact, vector, until=until)
         self._tell(plan.key.exact, space, vector)
 
     async def _learn_later(self, plan: Lookup, stored: StoredResponse, until: float) -> None:
@@ -481,7 +538,7 @@ class Meaning:
                 self._note(one)
 
 
-def _learnt(key: bytes, known: Known, space: Space, vector: Vector) -> Learnt:
+def _learnt(key: bytes, known: Known, space: Space, vector: bytes) -> Learnt:
     partition = known.partition
     return Learnt(
         key=key,
@@ -491,7 +548,7 @@ def _learnt(key: bytes, known: Known, space: Space, vector: Vector) -> Learnt:
         text=known.text,
         until=known.until,
         encoder=space.encoder.identity,
-        vector=to_bytes(vector),
+        vector=vector,
     )
 
 

@@ -22,7 +22,7 @@ from proxy.core.classify import (
     classify,
 )
 from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
@@ -30,7 +30,9 @@ from proxy.core.policy import Rules, ScopeKind
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.acceptance import Acceptance
+from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.background import Background
 from proxy.pipeline.collapse import AnswerHasCome
 from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
 from proxy.pipeline.fetch import Fetcher
@@ -39,6 +41,7 @@ from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.replay import replay
 from proxy.pipeline.replicas import Replicas
+from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
 
 MEMO_ENTRIES = 4096
@@ -67,11 +70,18 @@ class Pipeline:
         fetcher: Fetcher,
         recorder: Recorder,
         feedback: Feedback,
+        turns: Turns,
+        background: Background,
+        ahead: Ahead,
+        keeps_requests: bool,
         upstream: Upstream,
         clock: Clock,
         replicas: Replicas | None = None,
     ) -> None:
-        """`secret` keys the digests of credentials. `replicas` are asked for what is not here."""
+        """`secret` keys the digests of credentials. `replicas` are asked for what is not here.
+
+        `keeps_requests`: whoever is told of exchanges wants to see the requests too.
+        """
         self.rules = rules
         self.has_models = rules.has_models
         """Whether the model decides where a request goes."""
@@ -84,6 +94,10 @@ class Pipeline:
         self._fetcher = fetcher
         self._recorder = recorder
         self._feedback = feedback
+        self._turns = turns
+        self._background = background
+        self._ahead = ahead
+        self._keeps_requests = keeps_requests
         self._upstream = upstream
         self._clock = clock
         self._replicas = replicas
@@ -122,13 +136,12 @@ class Pipeline:
         exchange.operation = plan.operation.name
         exchange.model = plan.model
         exchange.tenant = tenant_name(plan.tenant)
+        if self._keeps_requests and not plan.directives.is_background:
+            exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
-        if isinstance(outcome, Miss) and self._replicas is not None:
-            outcome = await self._ask_replicas(plan, outcome, self._replicas)
-        if isinstance(outcome, Miss) and self._semantic is not None:
-            plan = self._whole(request, plan)
-            outcome = await self._mean(plan, outcome, self._semantic, exchange)
+        if isinstance(outcome, Miss):
+            plan, outcome = await self._look_further(request, plan, outcome, exchange)
         match outcome:
             case Hit(stored):
                 response = await replay(stored, plan, self._store)
@@ -144,10 +157,17 @@ class Pipeline:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
         self._remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
+        share = plan.policy.refresh_ahead
+        if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
+            self._ahead.note(request, plan, outcome)
         if exchange.similarity is not None:
             told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
             response = response._replace(head=response.head + told)
         return response
+
+    def plan(self, request: Request) -> Plan:
+        """What would be done with a request whose body is whole and not long."""
+        return classify(request, self.rules, self._operations, self._secret, self._aliases)
 
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
@@ -182,6 +202,17 @@ class Pipeline:
         if not may_ask or self._fetcher.flights.find(plan):
             return miss
         return self._lookup(plan) if await replicas.find(plan) else miss
+
+    async def _look_further(
+        self, request: Request, plan: Lookup, outcome: Outcome, exchange: Exchange
+    ) -> tuple[Lookup, Outcome]:
+        """Where nothing fit is here by key: at other replicas, then by meaning."""
+        if isinstance(outcome, Miss) and self._replicas is not None:
+            outcome = await self._ask_replicas(plan, outcome, self._replicas)
+        if isinstance(outcome, Miss) and self._semantic is not None:
+            plan = self._whole(request, plan)
+            outcome = await self._mean(plan, outcome, self._semantic, exchange)
+        return plan, outcome
 
     async def _mean(
         self, plan: Lookup, miss: Miss, semantic: Semantic, exchange: Exchange
@@ -264,10 +295,16 @@ class Pipeline:
         exchange.detail = plan.reason
         if plan.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and this request is not cached.")
-        reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        self._turns.client_began()
+        try:
+            reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        except BaseException:
+            self._turns.client_ended()
+            raise
         if reply.status == 401 or (plan.operation and reply.status == 403):
             self._acceptance.learn(caller_digest(request, self._secret), reply.status)
-        return response_of(reply, by_name(reply.fields))
+        response = response_of(reply, by_name(reply.fields))
+        return response._replace(body=self._turns.watched(reply.body))
 
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
@@ -283,6 +320,13 @@ class Pipeline:
         )
         if may_join and await self._has_come(plan, miss):
             return await self.handle(request, exchange)
+        joins = may_join and self._fetcher.flights.find(plan) is not None
+        in_turn = plan.directives.is_background and not joins
+        if in_turn:
+            await self._background.take_turn()
+            if may_join and self._came_meanwhile(plan, miss):
+                self._background.give_back()
+                return await self.handle(request, exchange)
         try:
             response = await self._fetcher.fetch(
                 request,
@@ -290,6 +334,7 @@ class Pipeline:
                 exchange,
                 may_join=may_join,
                 newer_than=self._newer_than(plan, miss) if may_join else None,
+                in_turn=in_turn,
             )
         except AnswerHasCome:
             return await self.handle(request, exchange)
@@ -318,6 +363,14 @@ class Pipeline:
             return bool(is_there)
         # While it waited, the answer to a call in the other shape may have been stored.
         return miss.reason is MissReason.ABSENT and isinstance(self._lookup(plan), Hit)
+
+    def _came_meanwhile(self, plan: Lookup, miss: Miss) -> bool:
+        # While it waited for its turn a client may have asked the same.
+        if self._fetcher.flights.find(plan) is not None:
+            return True
+        self._recorder.settle(plan.key.exact)
+        may_be_there = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
+        return may_be_there and isinstance(self._lookup(plan), Hit)
 
     def _refresh(self, request: Request, plan: Lookup, stale: StoredResponse) -> None:
         background = Exchange(

@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import BinaryIO, Generic, TypeVar
@@ -29,10 +30,10 @@ from proxy.semantic.index_file import (
 )
 from proxy.semantic.index_graph import is_available
 from proxy.semantic.index_partitions import Partitions
+from proxy.semantic.unit_vector import checked
 from proxy.telemetry.log import Log
 
 _MAX_WAITING = 10_000
-_LENGTH_TOLERANCE = 1e-3
 _SAVE_BYTES = 96 * 1024
 """A search waits for no more of a save or a load than this: 1 ms."""
 _LOAD_ENTRIES = 256
@@ -80,6 +81,8 @@ class _Ask(Generic[_T]):
 class PartitionedIndex:
     """The VectorIndex port in memory. All methods belong to the event loop; none blocks it."""
 
+    is_shared = False
+
     def __init__(self, *, scan_below: int, log: Log, max_waiting: int = _MAX_WAITING) -> None:
         """Partitions of up to `scan_below` are compared whole, larger ones by a graph; with
         `max_waiting` pieces of work in the queue, what is added is left out."""
@@ -106,30 +109,36 @@ class PartitionedIndex:
         """How many entries can be found, as far as the thread has come."""
         return len(self._partitions)
 
-    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
+    def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
         """Take an entry in, soon; in place of what the key had. Never blocks.
 
-        Raises ValueError for a vector that is not of the size of the first and of length 1.
+        It stays until it is discarded, whatever `until` says. Raises ValueError for a vector that
+        is not of the size of the first and of length 1.
         """
-        checked = self._checked(vector)
+        own = self._checked(vector)
         if self._jobs.qsize() < self._max_waiting:
-            self._change(key, partial(self._partitions.add, partition, key, checked))
+            self._change(key, partial(self._partitions.add, partition, key, own))
         else:
-            self.discard(key)
+            self.discard(partition, key)
 
-    def discard(self, key: bytes) -> None:
+    def prolong(self, partition: bytes, key: bytes, until: float) -> None:
+        """Nothing ends here by itself."""
+
+    def discard(self, partition: bytes, key: bytes) -> None:
         """From now on no search returns this entry. Never blocks; unknown keys are fine."""
         self._change(key, partial(self._partitions.discard, key))
 
-    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float = inf
+    ) -> None:
         """Take in those that are not here, and wait until they can be found.
 
         Raises ValueError as `add` does, and NotCompared where the index is closed.
         """
-        checked = np.stack([self._checked(vector) for vector in vectors])
-        await self._ask(partial(self._add_missing, partition, list(keys), checked))
+        rows = np.stack([self._checked(vector) for vector in vectors])
+        await self._ask(partial(self._add_missing, partition, list(keys), rows))
 
-    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """The vectors of some entries, as far as they are here. Raises NotCompared."""
         return await self._ask(partial(self._partitions.vectors, keys))
 
@@ -138,13 +147,13 @@ class PartitionedIndex:
 
         Raises ValueError as `add` does, and NotCompared where the index is closed.
         """
-        checked = self._checked(vector)
-        return await self._search(partial(self._partitions.search, partition, checked, limit))
+        asked = self._checked(vector)
+        return await self._search(partial(self._partitions.search, partition, asked, limit))
 
     async def search_all(self, vector: Vector, limit: int) -> list[Neighbour]:
         """The nearest entries of all partitions. Slow: it searches every one."""
-        checked = self._checked(vector)
-        return await self._search(partial(self._partitions.search_all, checked, limit))
+        asked = self._checked(vector)
+        return await self._search(partial(self._partitions.search_all, asked, limit))
 
     async def counts(self) -> dict[bytes, int]:
         """How many entries each partition has. Raises NotCompared."""
@@ -193,12 +202,7 @@ class PartitionedIndex:
         await asyncio.to_thread(self._thread.join)
 
     def _checked(self, vector: Vector) -> Vector:
-        copy = np.array(vector, np.float32)
-        if copy.ndim != 1 or self._dimensions not in {None, len(copy)}:
-            raise ValueError(f"a vector of shape {copy.shape}, not ({self._dimensions},)")
-        # Not a number is not within any bound.
-        if not abs(float(np.linalg.norm(copy)) - 1.0) < _LENGTH_TOLERANCE:
-            raise ValueError("a vector whose length is not 1")
+        copy = checked(vector, self._dimensions)
         self._dimensions = len(copy)
         return copy
 

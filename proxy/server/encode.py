@@ -62,11 +62,14 @@ class Encoder:
         exchange.error = error.code
         exchange.fwd = exchange.level = None
         should_retry = b"true" if error.should_retry else b"false"
+        head = b"Content-Type: application/json\r\nx-should-retry: " + should_retry + b"\r\n"
+        if error.retry_after is not None:
+            head += b"Retry-After: %d\r\n" % error.retry_after
         body = error.body()
         response = Response(
             status=error.status,
             reason=error.reason,
-            head=b"Content-Type: application/json\r\nx-should-retry: " + should_retry + b"\r\n",
+            head=head,
             body=body,
             length=len(body),
         )

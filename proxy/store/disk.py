@@ -73,8 +73,10 @@ class DiskJournal:
         self._writing_bytes = 0
         self._soon = asyncio.Event()
         self._stop: Callable[[], object] = lambda: None
+        self._stop_loading: Callable[[], object] = lambda: None
         self._is_closed = False
         self._has_loaded = False
+        self._is_loading = False
         self._is_stopped = False
         """The disk does not let us write."""
         self._retry_at = 0.0
@@ -106,8 +108,9 @@ class DiskJournal:
     async def start(self, take_in: TakeIn) -> None:
         """Hand over what is in the file, then what other processes change."""
         self._take_in = take_in
-        await self._turn()
+        # What is changed meanwhile is written meanwhile.
         self._stop = self._tasks.keep(self._run, "disk", every=4 * TICK_SECONDS)
+        await self._load()
 
     async def close(self) -> None:
         """Write what waits, within a second or two, and end."""
@@ -115,6 +118,7 @@ class DiskJournal:
             return
         self._is_closed = True
         self._stop()
+        self._stop_loading()
         self._take_in = _take_nothing
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
@@ -128,6 +132,11 @@ class DiskJournal:
         closing = self._thread.submit(self._file.close)
         self._thread.shutdown(wait=False)
         await asyncio.wait((asyncio.wrap_future(closing),), timeout=CLOSE_SECONDS)
+
+    @property
+    def state(self) -> str:
+        """ "ok", or "stopped": nothing can be written."""
+        return "stopped" if self._is_stopped else "ok"
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
@@ -161,8 +170,6 @@ class DiskJournal:
     async def _turn(self) -> tuple[bool, bool]:
         """Do what there is to do; whether that went well, and whether there is more."""
         try:
-            if not self._has_loaded:
-                await self._load()
             has_more = await self._in_thread(_tend, self._file)
             await self._exchange()
             self._recovered()
@@ -170,18 +177,27 @@ class DiskJournal:
         except DiskTrouble as error:
             self._troubled(error)
             return False, False
+        if not self._has_loaded and not self._is_loading:
+            self._stop_loading = self._tasks.spawn(self._load(), "load disk")
         return True, has_more
 
     async def _load(self) -> None:
-        while await self._in_thread(self._file.purge):
-            pass
-        for rows in await self._in_thread(self._file.listing):
-            changes = await self._in_thread(self._file.read, rows)
-            if changes:
-                await self._take_in(changes)
-            if self._clock.monotonic() - self._committed_at > TICK_SECONDS:
-                await self._exchange()
-        self._has_loaded = True
+        """Hand over what is in the file; where that cannot be done, it is tried again."""
+        self._is_loading = True
+        try:
+            while await self._in_thread(self._file.purge):
+                pass
+            for rows in await self._in_thread(self._file.listing):
+                if self._is_closed:
+                    return
+                changes = await self._in_thread(self._file.read, rows)
+                if changes:
+                    await self._take_in(changes)
+            self._has_loaded = True
+        except DiskTrouble as error:
+            self._troubled(error)
+        finally:
+            self._is_loading = False
 
     async def _exchange(self) -> None:
         """Write what waits, and hand over what others have changed. Raises DiskTrouble."""

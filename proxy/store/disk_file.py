@@ -42,7 +42,7 @@ from proxy.store.disk_rows import (
 from proxy.telemetry.log import Log
 
 SWEEP_SECONDS = 60.0
-_ORDER = ("renewed", "purged", "rejected", "barred", "deleted", "put", "learnt", "aliased")
+_ORDER = ("renewed", "purged", "rejected", "barred", "deleted", "aliased", "put", "learnt")
 """What is handed over first is what the rest is judged by."""
 _POLLED_AT_ONCE = 4 * AT_ONCE
 _FREE_PAGES = 256
@@ -85,6 +85,8 @@ class DiskFile:
         """The file that was open last."""
         self._seen = 0
         """The last number up to which everything is known here."""
+        self._is_listed = False
+        """Others are asked for what has changed since everything was listed."""
         self._version: int | None = None
         """Of the data, when `_seen` was true; it changes when somebody else commits."""
         self._purges: list[Purge] = []
@@ -94,6 +96,8 @@ class DiskFile:
 
     def exchange(self, changes: Sequence[Change]) -> list[Change]:
         """Write what is changed here; what was changed elsewhere since the last time.
+
+        Of others it tells only after `listing`.
 
         Raises DiskTrouble: what was to be written may be written then in part, or not.
         """
@@ -113,6 +117,7 @@ class DiskFile:
         """
 
         def work(connection: sqlite3.Connection) -> list[list[int]]:
+            self._is_listed = True
             self._version = _version(connection)
             self._seen = _top(connection)
             pieces = []
@@ -283,7 +288,7 @@ class DiskFile:
 
     def _poll(self, connection: sqlite3.Connection) -> list[Change]:
         version = _version(connection)
-        if version == self._version:
+        if version == self._version or not self._is_listed:
             return []
         top = _top(connection)
         rows = connection.execute(

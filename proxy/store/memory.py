@@ -19,9 +19,14 @@ class MemoryStore:
         max_entries: int,
         max_entry_bytes: int,
         on_gone: Callable[[bytes], None] = lambda key: None,
+        on_evicted: Callable[[bytes], None] | None = None,
     ) -> None:
-        """`on_gone` is told each key under which nothing is stored any longer."""
+        """`on_gone` is told each key under which nothing is stored any longer.
+
+        Where `on_evicted` is given, that is told instead when an entry had to go for others.
+        """
         self._on_gone = on_gone
+        self._on_evicted = on_evicted or on_gone
         self._entries: OrderedDict[bytes, StoredResponse] = OrderedDict()
         self._bytes = 0
         self._evictions = 0
@@ -49,8 +54,7 @@ class MemoryStore:
         self._max_entry_bytes = max_entry_bytes
         for stored in self.scan():
             if len(stored.body) > max_entry_bytes:
-                self.delete(stored.key)
-                self._evictions += 1
+                self._evict_one(stored.key)
         self._evict()
 
     def get(self, key: bytes) -> StoredResponse | None:
@@ -102,8 +106,12 @@ class MemoryStore:
 
     def _evict(self) -> None:
         while self._bytes > self._max_bytes or len(self._entries) > self._max_entries:
-            self.delete(next(iter(self._entries)))
-            self._evictions += 1
+            self._evict_one(next(iter(self._entries)))
+
+    def _evict_one(self, key: bytes) -> None:
+        self._take_out(key)
+        self._on_evicted(key)
+        self._evictions += 1
 
 
 def _size(stored: StoredResponse) -> int:

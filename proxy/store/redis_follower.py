@@ -13,8 +13,9 @@ from proxy.core.cache.change import Change, Put
 from proxy.ports import Clock, TakeIn
 from proxy.redis_link.errors import LinkDown
 from proxy.redis_link.link import RedisLink
+from proxy.redis_link.urls import Client
 from proxy.store.redis_load import Loaded, Loader, OnDigests
-from proxy.store.redis_log import BEGIN, LEARNT, PUT, WHOLE, ChangeLog, Position, Record
+from proxy.store.redis_log import BEGIN, LEARNT, PUT, WHOLE, ChangeLog, LogState, Position, Record
 from proxy.store.redis_mark import Mark
 from proxy.store.redis_small import SmallState
 from proxy.store.redis_values import Values
@@ -40,6 +41,8 @@ class Hooks(NamedTuple):
     on_loaded: Callable[[], None]
     on_gap: Callable[[], None]
     """Something was missed; all is loaded again now."""
+    on_loss: Callable[[], None]
+    """Redis has forgotten some of what it was told, such as the end of the log."""
     on_empty: Callable[[], None]
     """Redis has begun again with nothing."""
 
@@ -136,23 +139,30 @@ class Follower:
             # The mark alone has gone, as any key may under `maxmemory`.
             self._seen = await self._mark.make(self._seen)
             return
+        self._give_up_place(hooks)
+        if mark not in (None, self._seen):
+            hooks.on_empty()  # the load sees to it where there is no mark at all
+        elif state is None or position > state.last:
+            hooks.on_loss()
+
+    def _give_up_place(self, hooks: Hooks) -> None:
         self.position = None
         self.gaps += 1
         hooks.on_gap()
-        if mark not in (None, self._seen):
-            hooks.on_empty()
 
     async def _follow(self, position: Position, hooks: Hooks) -> None:
         """Wait for what comes next, a second at most, and take it in."""
-        records = await self._own.call(
-            lambda client: self._log.wait(client, position, AT_ONCE, BLOCK_MILLISECONDS),
-            deadline=CALL_SECONDS,
-            important=True,
-        )
-        if len(records) == AT_ONCE:
-            self._checked = float("-inf")  # far behind: some may be trimmed before they are read
+
+        async def work(client: Client) -> tuple[list[Record], LogState | None]:
+            records = await self._log.wait(client, position, AT_ONCE, BLOCK_MILLISECONDS)
+            return records, await self._log.reach(client) if records else None
+
+        records, state = await self._own.call(work, deadline=CALL_SECONDS, important=True)
         if not records:
             self.lag = 0.0
+            return
+        if state is None or not state.has_all_after(position):
+            self._give_up_place(hooks)  # some were trimmed before they were read
             return
         others = [record for record in records if record.writer != self._name]
         if others:

@@ -140,6 +140,7 @@ class RedisJournal:
             scan=scan,
             values=self._values,
             writer=self._writer,
+            small=self._small,
             known=known,
             name=name,
             everything=everything,
@@ -176,7 +177,8 @@ class RedisJournal:
             on_arrival=self._arrived,
             on_load=self._known.rebuild,
             on_loaded=self._known.finish,
-            on_gap=self._on_gap,
+            on_gap=self._known.doubt,
+            on_loss=self._on_loss,
             on_empty=self._on_empty,
         )
         keep = self._tasks.keep
@@ -232,12 +234,10 @@ class RedisJournal:
     def _remove(self, purged: Purged) -> None:
         self._upkeep.remove(purged)
 
-    def _on_gap(self) -> None:
-        self._known.doubt()
+    def _on_loss(self) -> None:
         self._writer.write_again()
-        for change in self._small.known:
-            self._queue.add(change)
+        self._upkeep.remember()
 
     def _on_empty(self) -> None:
-        self._on_gap()
+        self._on_loss()
         self._upkeep.restore()

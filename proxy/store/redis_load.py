@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from proxy.core.cache.change import Aliased, Change, Deleted, Learnt, Purged, Put, Rejected, Renewed
+from proxy.core.cache.change import (
+    Aliased,
+    Barred,
+    Change,
+    Deleted,
+    Learnt,
+    Purged,
+    Put,
+    Rejected,
+    Renewed,
+)
 from proxy.ports import TakeIn
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.urls import Client
@@ -32,10 +42,10 @@ from proxy.store.snapshot_format import Kind, items
 T = TypeVar("T")
 OnDigests: TypeAlias = Callable[[Iterable[bytes]], None]
 
-Losses = Deleted | Rejected | Purged | Renewed
+Losses = Deleted | Rejected | Purged | Renewed | Barred
 TAKEN_AT_ONCE = 500
 CALLS_AT_ONCE = 4
-LOG_AT_ONCE = 2000
+LOG_AT_ONCE = 500
 
 
 class Loaded(NamedTuple):
@@ -128,8 +138,7 @@ class Loader:
             self._small.note(change)
         await self._take(take_in, (one for one in rest if not isinstance(one, Aliased)))
         answers = len(known.answers)
-        on_digests(known.answers)
-        entries = await self._load_answers(known, take_in)
+        entries = await self._load_answers(known, take_in, on_digests)
         await self._take(take_in, (one for one in rest if isinstance(one, Aliased)))
         return Loaded(end, answers, entries)
 
@@ -160,12 +169,18 @@ class Loader:
             position = records[-1].position
         return max(position, state.last)
 
-    async def _load_answers(self, known: _Known, take_in: TakeIn) -> int:
+    async def _load_answers(self, known: _Known, take_in: TakeIn, on_digests: OnDigests) -> int:
         """Hand over the newest answers, the oldest of them first; how many."""
-        wanted = list(known.answers.items())[-self._max_entries :]
+        wanted = list(known.answers.items())
         known.answers = {}
+        too_many = max(0, len(wanted) - self._max_entries)
+        for left_out in _slices(wanted[:too_many], AT_ONCE):
+            on_digests(digest for digest, _ in left_out)
+            await asyncio.sleep(0)
+        del wanted[:too_many]
         entries = 0
         for group in _slices(wanted, AT_ONCE * CALLS_AT_ONCE):
+            on_digests(digest for digest, _ in group)
             found = await asyncio.gather(*map(self._read, _slices(group, AT_ONCE)))
             for changes in found:
                 entries += sum(isinstance(change, Put) for change in changes)
@@ -216,7 +231,7 @@ def _latest(changes: Iterable[Change], small: Iterable[Small]) -> list[Change]:
 
 
 def _name(change: Change) -> Hashable:
-    if isinstance(change, Rejected | Purged | Renewed):
+    if isinstance(change, Rejected | Purged | Renewed | Barred):
         return type(change), field_of(change)
     return key_of(change)
 

@@ -85,8 +85,10 @@ class ChangeLog:
         kind = await client.execute_command("TYPE", self.key)
         if kind not in (b"stream", b"none"):
             await client.execute_command("DEL", self.key)  # it is in our place, and is not ours
-        if kind != b"stream":
-            return None
+        return await self.reach(client) if kind == b"stream" else None
+
+    async def reach(self, client: Client) -> LogState | None:
+        """The same, where something was just read from it."""
         [answer] = await ask_all(client, [("XINFO", "STREAM", self.key)])
         return _state(answer) if answer else None
 
@@ -132,11 +134,12 @@ def _records(found: Iterable[Any]) -> list[Record]:
 
 
 def _position(text: bytes) -> Position:
-    return parse_position(text.decode("ascii"))
+    milliseconds, _, number = text.partition(b"-")
+    return int(milliseconds), int(number)
 
 
 def _record(position: Position, fields: dict[bytes, bytes]) -> Record:
-    kind, digest, writer, data = (fields.get(name, b"") for name in (b"k", b"x", b"w", b"d"))
+    kind, digest = fields.get(b"k", b""), fields.get(b"x", b"")
     if kind in (PUT, LEARNT) and len(digest) != DIGEST_BYTES:
         kind = b""  # nobody knows what it is about
-    return Record(position, kind, digest, writer, data)
+    return Record(position, kind, digest, fields.get(b"w", b""), fields.get(b"d", b""))

@@ -133,8 +133,9 @@ class ChangeQueue:
         """Make one purge of everything of them: rather no answer than one that was taken back."""
         changes = [change for _, change in self._losses.values()]
         everything = Purged(Selector(), soft=False, at=max(change.at for change in changes))
-        epochs = [change for change in changes if isinstance(change, Renewed)]
-        kept: list[Loss] = [everything, *epochs[-self._max_changes // 2 :]]
+        # These are not about answers that were stored.
+        others = [change for change in changes if isinstance(change, Renewed | Barred)]
+        kept: list[Loss] = [everything, *others[-self._max_changes // 2 :]]
         self._dropped += len(changes) - len(kept) + 1
         self._losses = OrderedDict((_merging_key(change), (self._last, change)) for change in kept)
 

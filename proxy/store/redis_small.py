@@ -53,12 +53,16 @@ class SmallState:
     def __init__(self, prefix: str) -> None:
         self._keys = {kind: f"{prefix}:{name}" for kind, name in _NAMES.items()}
         self._known: dict[type, dict[bytes, Small]] = {kind: {} for kind in _NAMES}
+        self._purges: list[Purged] | None = None
+        """Those known, the latest first; None where they must be sorted anew."""
         self.unreadable = 0
 
     def note(self, change: Change) -> None:
         """Know a change, if it is of these; over the bound the oldest is forgotten."""
         if not isinstance(change, Rejected | Purged | Renewed | Barred):
             return
+        if isinstance(change, Purged):
+            self._purges = None
         known, field = self._known[type(change)], field_of(change)
         earlier = known.pop(field, None)
         known[field] = change if earlier is None or change.at >= earlier.at else earlier
@@ -73,16 +77,17 @@ class SmallState:
     def after_purges(self, change: Put) -> Put | None:
         """What the purges that are known leave of an answer: it, stale, or nothing."""
         stored = change.stored
-        for purged in self._known[Purged].values():
-            if (
-                isinstance(purged, Purged)
-                and stored.created <= purged.at
-                and purged.selector.selects(stored)
-            ):
+        if self._purges is None:
+            purges = [one for one in self.known if isinstance(one, Purged)]
+            self._purges = sorted(purges, key=lambda purged: -purged.at)
+        for purged in self._purges:
+            if stored.created > purged.at:
+                break  # so are all others
+            if purged.selector.selects(stored):
                 if not purged.soft:
                     return None
                 stored = replace(stored, ttl=0.0)
-        return change if stored is change.stored else Put(stored)
+        return change if stored is change.stored else replace(change, stored=stored)
 
     def command(self, change: Small) -> Command:
         """What writes one, unless a later one is there."""

@@ -16,6 +16,7 @@ from proxy.redis_link.reading import ask_all
 from proxy.redis_link.scripts import Command, Script
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_scan import KeyScan
+from proxy.store.redis_small import SmallState
 from proxy.store.redis_values import Values
 from proxy.store.redis_writer import Writer
 from proxy.tasks import Beat
@@ -31,6 +32,7 @@ LEASE_SECONDS = 30
 AT_ONCE = 100
 FULL = 0.6
 """Of the bits that tell which answers are there: more of them tell little."""
+RECOUNT_SECONDS = 600.0
 PER_SECOND = 2_000
 """Answers that are written again."""
 
@@ -57,6 +59,7 @@ class Upkeep:
         scan: KeyScan,
         values: Values,
         writer: Writer,
+        small: SmallState,
         known: KnownKeys,
         name: bytes,
         everything: Everything,
@@ -68,11 +71,14 @@ class Upkeep:
         self._scan = scan
         self._values = values
         self._writer = writer
+        self._small = small
         self._known = known
         self._name = name
         self._everything = everything
         self._purges: list[Purged] = []
+        self._is_forgotten = False
         self._is_empty = False
+        self._next_recount = float("-inf")
         self._asked = asyncio.Event()
         self.removed = 0
         """Answers that purges have removed from Redis, since the start."""
@@ -84,6 +90,11 @@ class Upkeep:
         if not purged.soft:
             self._purges.append(purged)
             self._asked.set()
+
+    def remember(self) -> None:
+        """Write what took answers back to a Redis that may have lost it."""
+        self._is_forgotten = True
+        self._asked.set()
 
     def restore(self) -> None:
         """Write what this process holds to a Redis that has lost it."""
@@ -115,14 +126,17 @@ class Upkeep:
             if purges:
                 await self._remove(purges, beat)
                 del self._purges[: len(purges)]
+            if self._is_forgotten:
+                await self._remember()
+                self._is_forgotten = False
             if self._is_empty and await self._claim():
                 await self._restore(beat)
                 self._is_empty = False
                 await self._ask([("DEL", self._lease)])
-            if self._known.complete() and self._known.fill > FULL:
+            if self._is_recount_due():
                 await self._recount(beat)
         finally:
-            if self._purges or self._is_empty:
+            if self._purges or self._is_forgotten or self._is_empty:
                 self._asked.set()
         return not self._is_empty
 
@@ -136,6 +150,13 @@ class Upkeep:
             ]
             self.removed += sum(map(bool, await self._ask(commands)))
             beat()
+
+    async def _remember(self) -> None:
+        # The log is not told: all of them would push out of it what others have not read yet.
+        changes = self._small.known
+        for start in range(0, len(changes), AT_ONCE):
+            some = changes[start : start + AT_ONCE]
+            await self._ask([self._small.command(change) for change in some])
 
     async def _few(self) -> AsyncIterator[Sequence[bytes]]:
         """The digests of all answers, so few at a time that the answers may be held."""
@@ -165,8 +186,15 @@ class Upkeep:
         found = await self._ask([("EXISTS", name) for _, name in named])
         return [change for (change, _), is_there in zip(named, found, strict=True) if not is_there]
 
+    def _is_recount_due(self) -> bool:
+        if not self._known.complete() or self._known.fill <= FULL:
+            return False
+        return asyncio.get_running_loop().time() >= self._next_recount
+
     async def _recount(self, beat: Beat) -> None:
         """Learn anew which answers are there, without those that have gone."""
+        # Where there are more than it was made for, it is as full again.
+        self._next_recount = asyncio.get_running_loop().time() + RECOUNT_SECONDS
         self._known.rebuild()
         async for digests in self._scan.answers():
             for digest in digests:

@@ -1,5 +1,6 @@
 """The key of the digests of credentials, kept so that a restart finds its entries again."""
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -40,6 +41,16 @@ def load_or_make(directory: Path, log: Log) -> bytes:
     return secrets.token_bytes(_LENGTH)
 
 
+def replace(directory: Path, secret: bytes) -> None:
+    """Keep another one from now on: that of the other replicas. Blocks; never raises.
+
+    Where that fails, the replicas tell it again at the next start.
+    """
+    if len(secret) == _LENGTH:
+        with contextlib.suppress(OSError), places.locked(directory):
+            _write(directory / FILE, secret)
+
+
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_LENGTH + 1)
@@ -47,6 +58,11 @@ def _read(path: Path) -> bytes:
 
 def _make(path: Path) -> bytes:
     secret = secrets.token_bytes(_LENGTH)
+    _write(path, secret)
+    return secret
+
+
+def _write(path: Path, secret: bytes) -> None:
     draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -59,7 +75,6 @@ def _make(path: Path) -> bytes:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
-    return secret
 
 
 def _check_rights(path: Path, log: Log) -> None:

@@ -107,6 +107,18 @@ class Metrics:
             ("verdict",),
             registry=self.registry,
         )
+        self._background = Counter(
+            "reprise_background_requests",
+            "Requests of low priority, by why they are made and what came of them.",
+            ("kind", "result"),
+            registry=self.registry,
+        )
+        self._background_tokens = Counter(
+            "reprise_background_tokens",
+            "Tokens of answers to requests of low priority that were stored.",
+            ("kind",),
+            registry=self.registry,
+        )
         self._task_errors = Counter(
             "reprise_task_errors",
             "Background tasks that died of an error.",
@@ -154,6 +166,15 @@ class Metrics:
     def opinion(self, verdict: str) -> None:
         """Count what somebody said of an answer: wrong or right."""
         self._opinions.labels(verdict).inc()
+
+    def background(self, kind: str, result: str, tokens: int) -> None:
+        """Count what came of a request of low priority, and what it took."""
+        self._background.labels(kind, result).inc()
+        self.background_tokens(kind, tokens)
+
+    def background_tokens(self, kind: str, tokens: int) -> None:
+        """Count tokens of an answer to a request of low priority."""
+        self._background_tokens.labels(kind).inc(tokens)
 
     def lag(self, seconds: float) -> None:
         """Count how late the event loop was."""

@@ -73,6 +73,14 @@ def test_a_purge_took_what_the_fullest_worker_had() -> None:
         "dry_run": True,
     }
     assert merge.purges([{"purged": "many"}]) == {"purged": "many"}
+    assert merge.purges([{"purged": 0, "would_purge": 2}, {"purged": 0, "would_purge": 3}]) == {
+        "purged": 0,
+        "would_purge": 3,
+    }
+    assert merge.purges([{"purged": 1, "forwarded": ["a"]}, {"purged": 2}]) == {
+        "purged": 2,
+        "forwarded": ["a"],
+    }
 
 
 def test_models_are_counted_once() -> None:

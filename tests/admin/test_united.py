@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 import pytest
 from aiohttp import web
 
-from proxy.admin import united
-from proxy.admin.united import RESTARTING, Fleet, Member, UnitedListener
+from proxy.admin import member, united
+from proxy.admin.listener import MAX_BODY_BYTES
+from proxy.admin.member import Member
+from proxy.admin.united import RESTARTING, Fleet, UnitedListener
 from tests.admin.serving import serving
 from tests.fakes.client import Answer, Pairs, call, connect
 
@@ -27,11 +29,13 @@ class Worker:
     told: Any = field(default_factory=dict)
     status: int = 200
     script: Script | None = None
+    reads: bool = True
     asked: list[tuple[str, str, bytes]] = field(default_factory=list)
     fields: list[dict[str, str]] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append((request.method, request.path_qs, await request.read()))
+        body = await request.read() if self.reads else b""
+        self.asked.append((request.method, request.path_qs, body))
         self.fields.append({name.lower(): value for name, value in request.headers.items()})
         if self.script is not None:
             return await self.script(request)
@@ -92,7 +96,7 @@ async def never(request: web.Request) -> web.StreamResponse:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is waited for long."""
     monkeypatch.setattr(united, "HEALTH_SECONDS", 0.05)
-    monkeypatch.setattr(united, "ASK_SECONDS", 0.05)
+    monkeypatch.setattr(member, "ASK_SECONDS", 0.05)
 
 
 async def test_it_lives_while_all_that_run_answer(tmp_path: Path) -> None:
@@ -181,11 +185,58 @@ async def test_all_reload(tmp_path: Path) -> None:
 async def test_a_purge_reaches_all(tmp_path: Path) -> None:
     workers = [Worker({"purged": 1}), Worker({"purged": 4})]
     async with listening(tmp_path, *workers) as proxy:
-        answer = await proxy.ask("POST", "/admin/purge", b'{"all": true}')
+        answer = await proxy.ask("POST", "/admin/purge", b'{"all":true}')
     assert answer.json() == {"purged": 4}
     for worker in workers:
-        assert worker.asked == [("POST", "/admin/purge", b'{"all": true}')]
+        assert worker.asked == [("POST", "/admin/purge", b'{"all":true}')]
         assert worker.fields[0]["authorization"] == f"Bearer {TOKEN}"
+
+
+async def test_upstreams_are_told_of_a_purge_once(tmp_path: Path) -> None:
+    told = {"purged": 1, "forwarded": [{"upstream": "u", "status": 200}]}
+    workers = [Worker(told), Worker({"purged": 4})]
+    async with listening(tmp_path, *workers) as proxy:
+        body = b'{"all":true,"forward":true}'
+        assert (await proxy.ask("POST", "/admin/purge", body)).json() == {**told, "purged": 4}
+        workers[1].status = 500
+        assert (await proxy.ask("POST", "/admin/purge", body)).status == 500
+        workers[0].status = 400
+        assert (await proxy.ask("POST", "/admin/purge", b"no json")).status == 400
+    assert [body for _, _, body in workers[0].asked] == [body, body, b"no json"]
+    assert [body for _, _, body in workers[1].asked] == [b'{"all":true}'] * 2
+    assert workers[0].fields[0]["x-actor"] == "127.0.0.1"
+
+
+async def test_all_get_the_epoch_that_the_first_made_up(tmp_path: Path) -> None:
+    told = {"model": "m*", "epoch": "abc", "forwarded": []}
+    workers = [Worker(told), Worker({"model": "m*", "epoch": "abc"})]
+    fields = [("X-Actor", "ann")]
+    async with listening(tmp_path, *workers) as proxy:
+        answer = await proxy.ask("POST", "/admin/epoch", b'{"model":"m*","forward":true}', fields)
+    assert answer.json() == told
+    assert workers[1].asked == [("POST", "/admin/epoch", b'{"model":"m*","epoch":"abc"}')]
+    assert workers[1].fields[0]["x-actor"] == "ann"
+
+
+async def test_a_large_set_goes_to_one_piece_by_piece(tmp_path: Path) -> None:
+    workers = [Worker({"imported": 3}), Worker()]
+    body = bytes(MAX_BODY_BYTES + 1)
+
+    async def take(request: web.Request) -> web.StreamResponse:
+        size = 0
+        async for piece in request.content.iter_any():
+            size += len(piece)
+        return web.json_response({"size": size})
+
+    workers[0].script = take
+    workers[0].reads = False
+    async with listening(tmp_path, *workers) as proxy:
+        proxy.members.pop(0)
+        answer = await proxy.ask("POST", "/admin/import", body)
+        assert (answer.status, answer.json()) == (200, {"size": len(body)})
+        assert workers[1].asked == []
+        proxy.members.insert(0, Member(9, 0, str(tmp_path / "gone.sock")))
+        assert (await proxy.ask("POST", "/admin/import", b"x")).status == 503
 
 
 @pytest.mark.parametrize(
@@ -258,9 +309,9 @@ async def test_what_it_does_not_know_goes_to_one_or_to_all(tmp_path: Path) -> No
         assert (await proxy.ask("GET", "/admin/experiments?x=1")).json() == {"n": 1}
         assert [len(worker.asked) for worker in workers] == [1, 0]
         workers[0].status = 409
-        assert (await proxy.ask("POST", "/admin/epoch", b"{}")).json() == {"n": 2}
+        assert (await proxy.ask("POST", "/admin/else", b"{}")).json() == {"n": 2}
         workers[1].status = 500
-        assert (await proxy.ask("PUT", "/admin/epoch", b"{}")).status == 500
+        assert (await proxy.ask("PUT", "/admin/else", b"{}")).status == 500
     assert [len(worker.asked) for worker in workers] == [3, 2]
 
 

@@ -22,6 +22,7 @@ compare nothing.
 - lane: a language's encoder in process, and what each part of a semantic hit costs
 - semantic: semantic hits beside the sum of their parts, misses, exact hits meanwhile
 - crowd: very many entries in one partition, their search and their memory
+- vectors: very many vectors in Redis beside hnswlib; not by `make bench`, for it takes minutes
 - figures: medians, ratios and the figures to reach
 - table, semantic_page, page: docs/benchmarks.md
 """

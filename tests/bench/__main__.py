@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
@@ -23,14 +24,18 @@ from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.semantic import Scale, Semantic, measure_semantic
+from tests.bench.several import measure_several
 from tests.bench.sharing import Extent, Sharing, measure_sharing
 from tests.bench.systems import start_all
+from tests.bench.vectors import keep, measure_vectors
 from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
-_OTHERS = ("memory", "start", "parts", "semantic", "crowd", "sharing")
+_OTHERS = (*("memory", "start", "parts", "semantic", "crowd", "several", "vectors", "sharing"),)
 _CROWDS = (1000, 10_000, 100_000)
 _QUICK_CROWDS = (1000, 3000)
+_VECTORS = (10_000, 100_000)
+_QUICK_VECTORS = (1000,)
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
 
 
@@ -40,7 +45,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.6, help="length of a turn (0.6)")
     parser.add_argument("--json", action="store_true", help="print bench.json last on stdout")
     parser.add_argument("--quick", action="store_true", help="a short look; writes nothing")
-    parser.add_argument("--only", nargs="+", choices=(*_WORKS, *_OTHERS), help="; writes nothing")
+    parser.add_argument(
+        "--only", nargs="+", choices=(*_WORKS, *_OTHERS), help="; writes nothing but vectors"
+    )
     options = parser.parse_args()
     if options.quick:
         options.rounds, options.seconds = min(options.rounds, 2), 0.25
@@ -116,6 +123,16 @@ def _run_sharing(
         )
 
 
+def _look_at_vectors(console: Console, options: argparse.Namespace) -> None:
+    engines = measure_vectors(_QUICK_VECTORS if options.quick else _VECTORS)
+    table = Table("", "entries", "p50, us", "p99, us", "recall", "bytes an entry", "seconds")
+    for one in engines:
+        table.add_row(*map(str, asdict(one).values()))
+    console.print(table)
+    if not options.quick:
+        keep(engines)
+
+
 def _bench(console: Console, options: argparse.Namespace) -> Findings:
     def wanted(what: str) -> bool:
         return not options.only or what in options.only
@@ -124,7 +141,7 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
-        memory = start = semantic = sharing = None
+        memory = start = semantic = several = sharing = None
         if wanted("semantic"):
             semantic = _run_semantic(console, folder, generator, options)
         if wanted("sharing"):
@@ -135,10 +152,18 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         if wanted("start"):
             console.print("start-up")
             start = measure_start(folder, times=2 if options.quick else 5)
+        if wanted("several"):
+            console.print("several processes")
+            several = measure_several(
+                folder, generator, rounds=options.rounds, seconds=options.seconds
+            )
     crowds: Sequence[Crowd] = ()
     if wanted("crowd"):
         console.print("a crowded partition")
         crowds = measure_crowd(_QUICK_CROWDS if options.quick else _CROWDS)
+    if options.only and "vectors" in options.only:
+        console.print("vectors in Redis")
+        _look_at_vectors(console, options)
     return Findings(
         rounds=options.rounds,
         seconds=options.seconds,
@@ -149,6 +174,7 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         parts=parts,
         semantic=semantic,
         crowds=crowds,
+        several=several,
         sharing=sharing,
         warm_starts=None,
         soak=None,

@@ -43,7 +43,7 @@ from tests.pipeline.plans import plan
 
 _TEXT = "How do I file claim {:05} for a bicycle?"
 _OWN_BYTES = len(_TEXT.format(0))
-_DIMENSIONS = 384
+DIMENSIONS = 384
 _DIRECTIONS = 48
 _NOISE = 0.3
 _CHUNK = 500
@@ -71,7 +71,7 @@ class DrawnVectors:
 
     def __init__(self) -> None:
         self._chance = np.random.default_rng(1)
-        self._basis = self._chance.standard_normal((_DIRECTIONS, _DIMENSIONS), np.float32)
+        self._basis = self._chance.standard_normal((_DIRECTIONS, DIMENSIONS), np.float32)
 
     def draw(self, count: int) -> Iterator[Vector]:
         """So many, a few at a time: large arrays would leave gaps that count as memory in use."""
@@ -79,7 +79,7 @@ class DrawnVectors:
         for start in range(0, count, _DRAWN_AT_ONCE):
             few = min(_DRAWN_AT_ONCE, count - start)
             within = chance.standard_normal((few, _DIRECTIONS), np.float32) @ self._basis
-            around = chance.standard_normal((few, _DIMENSIONS), np.float32)
+            around = chance.standard_normal((few, DIMENSIONS), np.float32)
             drawn = within / np.sqrt(_DIRECTIONS, dtype=np.float32) + np.float32(_NOISE) * around
             yield from drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 

@@ -21,10 +21,10 @@ from tests.bench.figures import (
 from tests.bench.footprint import Memory, StartUp
 from tests.bench.parts import Part
 from tests.bench.semantic import Semantic
-from tests.bench.semantic_page import semantic_figures, semantic_section
+from tests.bench.semantic_page import semantic_figures, semantic_section, vectors_section
+from tests.bench.several import Several
 from tests.bench.sharing import Sharing
 from tests.bench.soak import Soak
-from tests.bench.warm_start import WarmStart
 from tests.bench.systems import (
     BARE_HIT,
     BARE_PASS,
@@ -35,6 +35,8 @@ from tests.bench.systems import (
     UPSTREAM,
 )
 from tests.bench.table import heading, judged_row, number, row
+from tests.bench.vectors import kept
+from tests.bench.warm_start import WarmStart
 
 _PACKAGES = (
     *("uvloop", "aiohttp", "orjson", "structlog", "prometheus-client"),
@@ -105,6 +107,12 @@ miss). Times are the p50 at one connection.
 | gptcache server | 43,600 | 0.0006 | - |
 """
 
+_SEVERAL_WORD = """\
+Hits of 600 bytes of JSON at 32 connections, exact only, nothing kept; `workers: 2` beside one
+process. The load generator has its part of the same cores.
+
+"""
+
 _REPEAT = """\
 ## How to repeat
 
@@ -114,6 +122,7 @@ make bench                                            # writes this page and doc
 python -m tests.bench --quick                         # a look in a minute; writes nothing
 python -m tests.bench --only hit_json --rounds 9      # one piece of work
 python -m tests.bench --only semantic crowd           # what is found by meaning
+python -m tests.bench --only vectors                  # in Redis; writes docs/bench-vectors.json
 ```
 """
 
@@ -131,9 +140,10 @@ class Findings:
     parts: Sequence[Part]
     semantic: Semantic | None
     crowds: Sequence[Crowd]
-    sharing: Sharing | None
-    warm_starts: Mapping[str, WarmStart] | None
-    soak: Soak | None
+    several: Several | None = None
+    sharing: Sharing | None = None
+    warm_starts: Mapping[str, WarmStart] | None = None
+    soak: Soak | None = None
 
     def judged(self) -> Iterator[tuple[Target, float | None]]:
         """Every figure to reach with what was measured."""
@@ -186,6 +196,7 @@ def document(findings: Findings) -> dict[str, object]:
         "start": asdict(start) if start else None,
         "semantic": asdict(semantic) if semantic else None,
         "crowds": [asdict(crowd) for crowd in findings.crowds],
+        "several": asdict(findings.several) if findings.several else None,
         "sharing": asdict(findings.sharing) if findings.sharing else None,
     }
 
@@ -260,6 +271,15 @@ def _footprint(memory: Memory | None, start: StartUp | None) -> str:
     return text + "\n"
 
 
+def _several(several: Several | None) -> str:
+    if several is None:
+        return ""
+    text = "## Several processes\n\n" + _SEVERAL_WORD
+    text += heading(["one process, requests/s", "two workers", "gain", "supervisor, us a hit"])
+    figures = (several.alone_rps, several.two_rps, several.gain, several.supervisor_us)
+    return text + row([f"{figure:g}" for figure in figures]) + "\n"
+
+
 def _parts(parts: Sequence[Part]) -> str:
     if not parts:
         return ""
@@ -288,7 +308,9 @@ def page(findings: Findings) -> str:
         + _ratios(findings.ratios)
         + _absolute(findings.absolute)
         + semantic_section(findings.semantic, findings.crowds)
+        + vectors_section(kept())
         + _footprint(findings.memory, findings.start)
+        + _several(findings.several)
         + _parts(findings.parts)
         + _ELSEWHERE
         + "\n"

@@ -166,6 +166,12 @@ def resident_bytes(process: int) -> int:
     return _kilobytes(status, "VmRSS:") * 1024
 
 
+def processor_seconds(process: int) -> float:
+    """Processor time that a process has taken so far, without its children."""
+    told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def settled_resident_bytes(process: subprocess.Popen[bytes]) -> int:
     """VmRSS once it has not moved for half a second."""
     previous = resident_bytes(process.pid)

@@ -24,6 +24,7 @@ from tests.bench.semantic import (
     Semantic,
 )
 from tests.bench.table import heading, judged_row, number, row
+from tests.bench.vectors import Engine
 
 _WORD = """\
 ## By meaning
@@ -79,6 +80,16 @@ def semantic_figures(
 
 def _named(target: Target, language: str) -> Target:
     return Target(f"{target.name}_{language}", target.bound, target.is_floor)
+
+
+_VECTORS_WORD = """\
+The index of `semantic.index: redis` beside hnswlib, both with the same vectors, drawn as above, in
+one partition. This takes minutes, so the figures are those of the last
+`python -m tests.bench --only vectors`, not of this run. A search in Redis includes the way over
+loopback and back; one in hnswlib is without the way to its thread. Up to 10,000 are compared one by
+one in Redis too.
+
+"""
 
 
 def semantic_section(semantic: Semantic | None, crowds: Sequence[Crowd]) -> str:
@@ -151,6 +162,21 @@ def _crowded(crowds: Sequence[Crowd]) -> str:
     for target, value in semantic_figures(None, crowds):
         if value is not None:
             text += judged_row(f"`{target.name}`", target, value)
+    return text + "\n"
+
+
+def vectors_section(engines: Sequence[Engine]) -> str:
+    """What was kept of the last look at vectors in Redis; nothing where there is none."""
+    if not engines:
+        return ""
+    text = "### Vectors in Redis\n\n" + _VECTORS_WORD
+    names = ("", "entries", "search p50, us", "p99, us", "found of the 5 nearest")
+    text += heading([*names, "bytes an entry", "taken in after, s"])
+    for one in engines:
+        found = f"{100 * one.recall:.1f} %"
+        cells = (number(one.search_p50), number(one.search_p99), found)
+        last = (number(one.bytes_per_entry), number(one.seconds))
+        text += row([one.name, f"{one.entries:,}", *cells, *last])
     return text + "\n"
 
 

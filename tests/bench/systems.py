@@ -13,17 +13,25 @@ from tests.bench.processes import Processes, free_port, python
 OURS = "reprise"
 OURS_EXACT = "reprise, exact only"
 OURS_PATIENT = "reprise, patient"
+OURS_ALONE = "reprise, one process"
+OURS_TWO = "reprise, two workers"
 UPSTREAM = "upstream alone"
 BARE_HIT = "bare aiohttp, hit"
 BARE_PASS = "bare aiohttp, pass"
 NGINX_CACHE = "nginx proxy_cache"
 NGINX_PASS = "nginx proxy_pass"
 
+_ALONE: Mapping[str, Any] = {
+    "semantic": {"enabled": False},
+    "persist": {"disk": {"enabled": False}},
+}
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     OURS: {},
     # its counterparts compare nothing, and keep nothing
-    OURS_EXACT: {"semantic": {"enabled": False}, "persist": {"disk": {"enabled": False}}},
+    OURS_EXACT: _ALONE,
+    OURS_ALONE: _ALONE,
     OURS_PATIENT: {"semantic": {"deadline": "5s"}},
+    OURS_TWO: {"workers": 2, **_ALONE},
 }
 _HITS = ("hit_json", "hit_sse")
 _PASSES = ("miss_json", "miss_sse", "pass")
@@ -69,7 +77,8 @@ def start_ours(
     """Spawn our proxy and wait for nothing; `folder` gets its configuration and its entries.
 
     OURS is as shipped, OURS_EXACT is without the semantic level and without disk, OURS_PATIENT
-    compares however long that takes. `settings` are those of any other name.
+    compares however long that takes; OURS_TWO are two processes of OURS_ALONE. `settings` are those
+    of any other name.
     """
     chosen = {"ttl": {"exact": "24h"}, **(_SETTINGS[name] if settings is None else settings)}
     persist = chosen.get("persist", {})

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from tests.bench.page import Findings, page
 from tests.bench.processes import ROOT, BenchError, Processes, python
 from tests.bench.questions import LANGUAGES
 from tests.bench.semantic import HIT, RATIO, Scale, Semantic, measure_semantic
+from tests.bench.semantic_page import vectors_section
+from tests.bench.several import measure_several
 from tests.bench.systems import start_upstream
+from tests.bench.vectors import EXACT, HNSWLIB, REDIS, measure_vectors
 from tests.bench.work import CHAT_ANSWER, CHAT_FRAMES, WORKS, Worded, request_body
 from tests.fakes.models import prepared_models
 
@@ -116,6 +120,15 @@ def test_what_is_found_by_meaning_is_measured(models: None, tmp_path: Path) -> N
         assert (value is not None) == (f"`{target.name}`" in written), target.name
 
 
+def test_vectors_in_redis_are_measured_beside_others() -> None:
+    found = measure_vectors([300])
+    assert [one.name for one in found] == [REDIS, HNSWLIB, EXACT]
+    assert all(one.recall > 0.9 and one.search_p50 > 0 for one in found)
+    written = vectors_section(found)
+    assert all(f"| {one.name} | 300 |" in written for one in found)
+    assert vectors_section([]) == ""
+
+
 def test_the_parts_of_a_hit_are_measured(models: None) -> None:
     # In a process of its own, for here the log's lock would count as blocking.
     program = (
@@ -127,7 +140,7 @@ def test_the_parts_of_a_hit_are_measured(models: None) -> None:
     assert float(ended.stdout or -1) >= 0, ended.stderr.decode()
 
 
-def _findings(semantic: Semantic, crowds: Sequence[Crowd]) -> Findings:
+def _findings(semantic: Semantic | None = None, crowds: Sequence[Crowd] = ()) -> Findings:
     return Findings(
         rounds=1,
         seconds=0.05,
@@ -139,3 +152,14 @@ def _findings(semantic: Semantic, crowds: Sequence[Crowd]) -> Findings:
         semantic=semantic,
         crowds=crowds,
     )
+
+
+def test_two_workers_are_measured_beside_one_process(tmp_path: Path) -> None:
+    with Generator() as generator:
+        several = measure_several(tmp_path, generator, rounds=1, seconds=0.2)
+    assert several.alone_rps > 0
+    assert several.gain == pytest.approx(several.two_rps / several.alone_rps, abs=0.01)
+    assert 0 <= several.supervisor_us < 1000
+    told = page(replace(_findings(), several=several))
+    assert f"| {several.alone_rps:g} | {several.two_rps:g} |" in told
+    assert "Several processes" not in page(_findings())

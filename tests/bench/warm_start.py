@@ -41,7 +41,6 @@ from tests.bench.processes import (
     all_metrics,
     answers,
     resident_bytes,
-    settled_resident_bytes,
 )
 from tests.bench.questions import ENGLISH
 from tests.bench.systems import Ours, start_ours, start_upstream
@@ -286,7 +285,11 @@ def _settings(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start(
-    folder: Path, processes: Processes, upstream_port: int, entries: _Entries, kept: Mapping[str, Any]
+    folder: Path,
+    processes: Processes,
+    upstream_port: int,
+    entries: _Entries,
+    kept: Mapping[str, Any],
 ) -> WarmStart:
     began = time.perf_counter()
     ours = start_ours(processes, folder, upstream_port, name="warm", settings=_settings(kept))
@@ -310,9 +313,7 @@ async def measure_warm_starts(
             for _ in range(times):
                 tell("starting")
                 starts.append(
-                    await asyncio.to_thread(
-                        _start, folder, processes, upstream_port, entries, kept
-                    )
+                    await asyncio.to_thread(_start, folder, processes, upstream_port, entries, kept)
                 )
                 tell(str(starts[-1]))
             return sorted(starts, key=lambda one: one.found_s)[times // 2]

@@ -49,6 +49,9 @@ class VectorIndexContract:
         """An empty index of DIMENSIONS."""
         raise NotImplementedError
 
+    async def settle(self, index: VectorIndex) -> None:
+        """Wait until all that was changed can be seen, where that is not at once."""
+
     async def test_an_empty_index_finds_nothing(self) -> None:
         async with self.make() as index:
             assert await index.search(HERE, vector(1), 5) == []
@@ -58,6 +61,7 @@ class VectorIndexContract:
     async def test_what_was_added_is_found(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
+            await self.settle(index)
             (found,) = await index.search(HERE, vector(1), 5)
             assert found.key == key(1)
             assert found.similarity == pytest.approx(1.0, abs=self.similarity_tolerance)
@@ -68,6 +72,7 @@ class VectorIndexContract:
         async with self.make() as index:
             for number, share in ((3, 0.6), (1, 0.1), (2, 0.3)):
                 index.add(HERE, key(number), between(asked, other, share))
+            await self.settle(index)
             found = await index.search(HERE, asked, 5)
             assert keys(found) == [key(1), key(2), key(3)]
             for near, share in zip(found, (0.1, 0.3, 0.6), strict=True):
@@ -77,6 +82,7 @@ class VectorIndexContract:
     async def test_opposite_vectors_are_found_with_a_negative_similarity(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), -vector(1))
+            await self.settle(index)
             (found,) = await index.search(HERE, vector(1), 1)
             assert found.similarity == pytest.approx(-1.0, abs=self.similarity_tolerance)
 
@@ -84,6 +90,7 @@ class VectorIndexContract:
         async with self.make() as index:
             for number in range(9):
                 index.add(HERE, key(number), vector(number))
+            await self.settle(index)
             assert len(await index.search(HERE, vector(1), 4)) == 4
             assert len(await index.search_all(vector(1), 4)) == 4
             assert len(await index.search(HERE, vector(1), 100)) == 9
@@ -92,6 +99,7 @@ class VectorIndexContract:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
             index.add(THERE, key(2), vector(1))
+            await self.settle(index)
             assert keys(await index.search(HERE, vector(1), 5)) == [key(1)]
             assert keys(await index.search(THERE, vector(1), 5)) == [key(2)]
             assert await index.search(b"n" * 32, vector(1), 5) == []
@@ -102,14 +110,17 @@ class VectorIndexContract:
             index.add(HERE, key(1), between(asked, other, 0.5))
             index.add(THERE, key(2), between(asked, other, 0.2))
             index.add(HERE, key(3), between(asked, other, 0.1))
+            await self.settle(index)
             assert keys(await index.search_all(asked, 2)) == [key(3), key(2)]
 
     async def test_many_are_taken_in_at_once_and_those_that_are_here_stay(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
+            await self.settle(index)
             numbers = [1, 2, 3]
             vectors = np.stack([vector(10 * number) for number in numbers])
             await index.take_in(HERE, [key(number) for number in numbers], vectors)
+            await self.settle(index)
             assert keys(await index.search(HERE, vector(30), 1)) == [key(3)]
             assert keys(await index.search(HERE, vector(1), 1)) == [key(1)]
             assert len(index) == 3
@@ -117,8 +128,9 @@ class VectorIndexContract:
     async def test_vectors_are_told_of_those_that_are_here(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
-            index.add(THERE, key(2), vector(2))
-            found = await index.vectors([key(2), key(3), key(1)])
+            index.add(HERE, key(2), vector(2))
+            await self.settle(index)
+            found = await index.vectors(HERE, [key(2), key(3), key(1)])
             assert set(found) == {key(1), key(2)}
             assert float(found[key(2)] @ vector(2)) == pytest.approx(1.0, abs=1e-3)
 
@@ -126,22 +138,26 @@ class VectorIndexContract:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
             index.add(HERE, key(2), vector(2))
-            index.discard(key(1))
+            await self.settle(index)
+            index.discard(HERE, key(1))
             assert keys(await index.search(HERE, vector(1), 5)) == [key(2)]
             assert keys(await index.search_all(vector(1), 5)) == [key(2)]
+            await self.settle(index)
             assert len(index) == 1
 
     async def test_discarding_the_unknown_changes_nothing(self) -> None:
         async with self.make() as index:
-            index.discard(key(1))
+            index.discard(HERE, key(1))
             index.add(HERE, key(2), vector(2))
-            index.discard(key(1))
+            index.discard(HERE, key(1))
+            await self.settle(index)
             assert keys(await index.search(HERE, vector(2), 5)) == [key(2)]
 
     async def test_a_later_vector_takes_the_place_of_an_earlier_one(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
             index.add(HERE, key(1), vector(2))
+            await self.settle(index)
             (found,) = await index.search(HERE, vector(2), 5)
             assert found.similarity == pytest.approx(1.0, abs=self.similarity_tolerance)
             assert len(index) == 1
@@ -150,6 +166,7 @@ class VectorIndexContract:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
             index.add(THERE, key(1), vector(1))
+            await self.settle(index)
             assert await index.search(HERE, vector(1), 5) == []
             assert keys(await index.search(THERE, vector(1), 5)) == [key(1)]
             assert len(index) == 1
@@ -158,14 +175,16 @@ class VectorIndexContract:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
             index.add(HERE, key(2), vector(2))
+            await self.settle(index)
             search = asyncio.gather(index.search(HERE, vector(1), 5))
             await asyncio.sleep(0)
-            index.discard(key(1))
+            index.discard(HERE, key(1))
             assert [keys(found) for found in await search] == [[key(2)]]
 
     async def test_a_cancelled_search_leaves_the_index_as_it_was(self) -> None:
         async with self.make() as index:
             index.add(HERE, key(1), vector(1))
+            await self.settle(index)
             search = asyncio.gather(*(index.search(HERE, vector(1), 5) for _ in range(9)))
             await asyncio.sleep(0)
             search.cancel()
@@ -194,6 +213,7 @@ class VectorIndexContract:
                 await index.search(HERE, bad, 1)
             with pytest.raises(ValueError, match="vector"):
                 await index.search_all(bad, 1)
+            await self.settle(index)
             assert keys(await index.search(HERE, vector(1), 1)) == [key(1)]
 
     async def test_the_vector_may_be_changed_after_it_was_added(self) -> None:
@@ -201,6 +221,7 @@ class VectorIndexContract:
             mine = vector(1)
             index.add(HERE, key(1), mine)
             mine[:] = vector(2)
+            await self.settle(index)
             (found,) = await index.search(HERE, vector(1), 1)
             assert found.similarity == pytest.approx(1.0, abs=self.similarity_tolerance)
 
@@ -210,15 +231,17 @@ class VectorIndexContract:
             for turn in range(10):
                 mine = 1000 * number + turn
                 index.add(partition, key(mine), vector(mine))
+                await self.settle(index)
                 found = await index.search(partition, vector(mine), 3)
                 assert found[0].key == key(mine)
                 assert {int.from_bytes(one, "big") // 1000 % 2 for one in keys(found)} == {
                     number % 2
                 }
                 if turn % 2:
-                    index.discard(key(mine))
+                    index.discard(partition, key(mine))
                     assert key(mine) not in keys(await index.search(partition, vector(mine), 3))
 
         async with self.make() as index:
             await asyncio.gather(*map(use, range(20)))
+            await self.settle(index)
             assert len(index) == 100

@@ -15,6 +15,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Sequence
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +29,7 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.meaning.verifier import Verifier, VerifierError
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Space
+from proxy.pipeline.meaning import Meaning, Recall, Space
 from proxy.ports import Clock, Matrix, Neighbour, Store, Vector
 from proxy.tasks import Tasks
 from tests.watch import until
@@ -88,8 +89,11 @@ def vector_of(text: str) -> Vector:
 class FakeIndex:
     """Fulfils proxy.ports.VectorIndex: looks at everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self._vectors: dict[bytes, tuple[bytes, Vector]] = {}
+        self.ends: dict[bytes, float] = {}
+        """Until when each entry was said to be wanted."""
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -102,20 +106,27 @@ class FakeIndex:
         """The nearest of all."""
         return self._nearest(vector, limit, None)
 
-    def add(self, partition: bytes, key: bytes, vector: Vector) -> None:
+    def add(self, partition: bytes, key: bytes, vector: Vector, *, until: float = inf) -> None:
         """Take an entry in."""
         self._vectors[key] = (partition, vector)
+        self.ends[key] = until
 
-    async def take_in(self, partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+    async def take_in(
+        self, partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float = inf
+    ) -> None:
         """Take in those that are not here."""
         for key, vector in zip(keys, vectors, strict=True):
             self._vectors.setdefault(key, (partition, vector))
 
-    async def vectors(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+    async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """The vectors of some entries."""
         return {key: self._vectors[key][1] for key in keys if key in self._vectors}
 
-    def discard(self, key: bytes) -> None:
+    def prolong(self, partition: bytes, key: bytes, until: float) -> None:
+        """Nothing ends here by itself."""
+        self.ends[key] = until
+
+    def discard(self, partition: bytes, key: bytes) -> None:
         """Forget an entry."""
         self._vectors.pop(key, None)
 
@@ -141,10 +152,12 @@ class FakeLevel:
         clock: Clock,
         tasks: Tasks,
         note: Callable[[Change], None] | None = None,
+        recall: Recall | None = None,
+        index: FakeIndex | None = None,
         **others: Any,
     ) -> None:
-        """`others` are what only real encoders and indexes need."""
-        self.index = FakeIndex()
+        """`index` is one that is shared. `others` are what only real encoders and indexes need."""
+        self.index = FakeIndex() if index is None else index
         space = Space(NAME, encoder, self.index)
         self.meaning = Meaning(
             pick=lambda text: space,
@@ -155,6 +168,7 @@ class FakeLevel:
             clock=clock,
             tasks=tasks,
             note=note,
+            recall=recall,
         )
 
     async def loaded(self) -> None:

@@ -44,7 +44,7 @@ async def test_partitions_do_not_see_each_other() -> None:
     vector = vector_of("a b")
     assert [one.key for one in await index.search(b"p", vector, 5)] == [b"1", b"2"]
     assert {one.key for one in await index.search_all(vector, 2)} == {b"1", b"3"}
-    index.discard(b"1")
-    index.discard(b"not there")
+    index.discard(b"p", b"1")
+    index.discard(b"p", b"not there")
     assert [one.key for one in await index.search(b"p", vector, 5)] == [b"2"]
     assert len(index) == 2

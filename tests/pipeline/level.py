@@ -11,12 +11,13 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.outcome import Match, NoMatch
 from proxy.core.policy import Policy, SemanticRules
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.meaning import Recall
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from tests.core.values import stored_response
 from tests.fakes.answers import chat_answer
 from tests.fakes.clock import FakeClock
-from tests.fakes.semantic import FakeEncoder, FakeLevel
+from tests.fakes.semantic import FakeEncoder, FakeIndex, FakeLevel
 from tests.pipeline.plans import plan
 
 NEAR = SemanticRules(min_similarity=0.7, deadline=10.0, ttl=1000.0)
@@ -29,7 +30,14 @@ OTHER = "Who has painted the night watch?"
 class Level:
     """What an application holds of it. Must be made on the event loop."""
 
-    def __init__(self, *, max_entries: int = 1000) -> None:
+    def __init__(
+        self,
+        *,
+        max_entries: int = 1000,
+        index: FakeIndex | None = None,
+        recall: Recall | None = None,
+    ) -> None:
+        """`index` is one that is shared; what it finds is brought in by `recall`."""
         self.died: list[BaseException] = []
         self.clock = FakeClock()
         self.aliases = Aliases()
@@ -40,6 +48,7 @@ class Level:
             max_entries=max_entries,
             max_entry_bytes=1 << 20,
             on_gone=lambda key: self.meaning.forget(key),
+            on_evicted=lambda key: self.meaning.forget(key, is_evicted=True),
         )
         self.encoder = FakeEncoder()
         fake = FakeLevel(
@@ -49,6 +58,8 @@ class Level:
             negatives=self.negatives,
             clock=self.clock,
             tasks=self.tasks,
+            recall=recall,
+            index=index,
         )
         self.index = fake.index
         self.meaning = fake.meaning

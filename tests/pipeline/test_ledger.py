@@ -206,18 +206,23 @@ async def test_epochs_are_told(scene: Scene) -> None:
     assert scene.renewed == [renewed]
 
 
-async def test_what_is_learnt_waits_for_the_libraries_that_compare(scene: Scene) -> None:
-    hearing = asyncio.gather(scene.hear(Put(stored_response()), LEARNT, Deleted(OTHER, NOW)))
+async def test_what_is_learnt_waits_for_the_libraries_that_compare(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.pipeline.ledger.MAX_UNLEARNT", 1)
+    await scene.hear(Put(stored_response()), LEARNT)
+    hearing = asyncio.gather(scene.hear(replace(LEARNT, text="later"), Deleted(OTHER, NOW)))
     await asyncio.sleep(0)
     assert scene.learner.taken == []
-    scene.ledger.learn_by(scene.learner)
+    assert not hearing.done()
+    await scene.ledger.learn_by(scene.learner)
     async with asyncio.timeout(5):
         await hearing
-    assert scene.learner.taken == [LEARNT]
+    assert [learnt.text for learnt in scene.learner.taken] == ["Q", "later"]
 
 
 async def test_where_nothing_is_compared_nothing_is_learnt(scene: Scene) -> None:
-    scene.ledger.learn_by(None)
+    scene.ledger.learn_nothing()
     async with asyncio.timeout(5):
         await scene.hear(LEARNT, Put(stored_response()))
     assert scene.store.peek(KEY) is not None
@@ -249,7 +254,7 @@ async def test_others_get_their_turn_while_much_is_taken_in(scene: Scene) -> Non
 
 
 async def test_a_journal_that_has_lost_all_is_told_everything(scene: Scene) -> None:
-    scene.ledger.learn_by(scene.learner)
+    await scene.ledger.learn_by(scene.learner)
     entries = [
         Put(stored_response(key=bytes([number % 256, number // 256] * 16), created=NOW - 1))
         for number in range(600)

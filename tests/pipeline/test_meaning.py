@@ -686,7 +686,9 @@ async def test_an_entry_that_goes_while_it_is_taken_in_is_not_found(
     other.store.put(replace(stored))
     take_in = other.index.take_in
 
-    async def slowly(partition: bytes, keys: Sequence[bytes], vectors: Matrix) -> None:
+    async def slowly(
+        partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float
+    ) -> None:
         await take_in(partition, keys, vectors)
         other.store.delete(stored.key)
 

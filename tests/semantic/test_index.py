@@ -93,7 +93,7 @@ async def test_what_was_saved_can_be_loaded(tmp_path: Path) -> None:
             found = await index.search(HERE if number % 3 else THERE, vector(number), 1)
             assert keys(found) == [key(number)]
             assert found[0].similarity == pytest.approx(1.0, abs=1e-5)
-        index.discard(key(7))
+        index.discard(HERE, key(7))
         index.add(HERE, key(900), vector(900))
         assert key(7) not in keys(await index.search(HERE, vector(7), 5))
         assert keys(await index.search(HERE, vector(900), 1)) == [key(900)]
@@ -126,7 +126,7 @@ async def test_a_save_holds_what_was_there_when_it_began(tmp_path: Path) -> None
         await index.counts()  # the snapshot has begun
         number = 0
         while not save.done():
-            index.discard(key(number % 2000))
+            index.discard(HERE, key(number % 2000))
             index.add(HERE, key(5000 + number), vector(number % 50))
             number += 1
             await asyncio.sleep(0)
@@ -227,7 +227,7 @@ async def test_a_replacement_that_is_left_out_still_ends_what_it_replaces() -> N
         assert keys(await index.search(HERE, vector(1), 1)) == [key(1)]
         may_go_on = threading.Event()
         index._jobs.put(may_go_on.wait)
-        index.discard(key(2))  # waits
+        index.discard(HERE, key(2))  # waits
         index.add(HERE, key(1), vector(2))
         may_go_on.set()
         assert await index.search(HERE, vector(1), 1) == []
@@ -243,7 +243,7 @@ async def test_what_is_asked_of_a_closed_index_says_so() -> None:
         with pytest.raises(NotCompared, match=Uncompared.BROKEN):
             await index.search(HERE, vector(1), 1)
         index.add(HERE, key(2), vector(2))
-        index.discard(key(1))
+        index.discard(HERE, key(1))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -286,7 +286,7 @@ async def test_the_bound_is_crossed_both_ways_while_many_use_it() -> None:
             index.add(HERE, key(one), vector(one))
             assert keys(await index.search(HERE, vector(one), 1)) == [key(one)]
         for one in mine[10:]:
-            index.discard(key(one))
+            index.discard(HERE, key(one))
             assert key(one) not in keys(await index.search(HERE, vector(one), 3))
         for one in mine[:10]:
             assert keys(await index.search(HERE, vector(one), 1)) == [key(one)]
@@ -360,7 +360,7 @@ class Beside:
                 self.index.add(where, key(number), one)
                 self.model[key(number)] = (where, one)
             case "discard":
-                self.index.discard(key(number))
+                self.index.discard(HERE, key(number))
                 self.model.pop(key(number), None)
             case "reload":
                 await self.index.save(self.path, IDENTITY)

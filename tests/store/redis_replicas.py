@@ -36,7 +36,9 @@ class Replica:
         """By kind and key."""
         self.arrived: list[bytes] = []
         self.tasks = Tasks(lambda name, error: self.died.append(f"{name}: {error!r}"))
-        self._news = asyncio.Event()
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
+        self.is_stalled = False
         self.links = [
             RedisLink(
                 url,
@@ -65,9 +67,11 @@ class Replica:
 
     async def take_in(self, changes: Sequence[Change]) -> None:
         """Hold what comes, as a cache does."""
+        if not self._goes_on.is_set():
+            self.is_stalled = True
+            await self._goes_on.wait()
         for change in changes:
             self._hold(change)
-        self._news.set()
         await asyncio.sleep(0)
 
     def append(self, *changes: Change) -> None:
@@ -81,6 +85,13 @@ class Replica:
         held = [one for one in self.held.values() if not isinstance(one, Deleted | Rejected)]
         for start in range(0, len(held), 100):
             yield held[start : start + 100]
+
+    @contextlib.asynccontextmanager
+    async def stalled(self) -> AsyncIterator[None]:
+        """Take nothing in until the block ends."""
+        self._goes_on.clear()
+        yield
+        self._goes_on.set()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something is so. Fails after a deadline."""
@@ -130,3 +141,23 @@ async def replica(url: str, prefix: str, **options: object) -> AsyncIterator[Rep
         yield made
     finally:
         await made.close()
+
+
+@contextlib.asynccontextmanager
+async def linked(url: str) -> AsyncIterator[RedisLink]:
+    """A link of its own to a server."""
+    tasks = Tasks(lambda name, error: None)
+    link = RedisLink(
+        url,
+        max_connections=8,
+        deadline=1.0,
+        prefix="p",
+        clock=SystemClock(),
+        tasks=tasks,
+        log=Lines(),
+    )
+    try:
+        yield link
+    finally:
+        await tasks.drain(0.0)
+        await link.close()

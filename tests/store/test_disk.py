@@ -167,19 +167,31 @@ async def test_a_take_in_that_fails_ends_neither_the_loop_nor_the_journal(tmp_pa
 
 async def test_what_is_changed_during_a_long_load_is_written_meanwhile(tmp_path: Path) -> None:
     await keep(tmp_path, *(put(number) for number in range(600)))
-    clock = FakeClock()
-    journal = disk_journal(tmp_path, clock=clock)
-    waiting: list[float] = []
+    journal = disk_journal(tmp_path)
+    pieces: list[int] = []
 
     async def take_in(changes: Sequence[Change]) -> None:
-        clock.advance(1.0)
-        waiting.append(journal.figures()["disk_queue"])
-        journal.append(put(1000 + len(waiting)))
+        journal.append(put(1000 + len(pieces)))
+        pieces.append(len(changes))
+        await until(lambda: is_written(journal))
 
     await journal.start(take_in)
     await journal.close()
-    assert waiting == [0, 0, 0]
+    assert pieces == [256, 256, 88]
     assert len(await kept(tmp_path)) == 603
+
+
+async def test_it_may_be_closed_while_it_loads(tmp_path: Path) -> None:
+    await keep(tmp_path, *(put(number) for number in range(600)))
+    journal = disk_journal(tmp_path)
+    pieces: list[int] = []
+
+    async def take_in(changes: Sequence[Change]) -> None:
+        pieces.append(len(changes))
+        await journal.close()
+
+    await journal.start(take_in)
+    assert pieces == [256]
 
 
 async def test_a_purge_of_many_comes_to_its_end_beside_the_rest(tmp_path: Path) -> None:

@@ -78,8 +78,9 @@ def test_much_comes_in_pieces(files: Files) -> None:
 def test_what_the_rest_is_judged_by_comes_first(files: Files) -> None:
     one = files.open()
     renewed, purged = Renewed("m", "1", NOW), Purged(Selector(model="x"), soft=False, at=NOW)
+    assert one.exchange([]) == []
     one.exchange([aliased(2, 1), learnt(1), put(1), purged, renewed])
-    expected = [renewed, purged, comparable(put(1)), learnt(1), aliased(2, 1)]
+    expected = [renewed, purged, aliased(2, 1), comparable(put(1)), learnt(1)]
     assert loaded(files.open()) == expected
     assert files.opened[1].rows == 5
 

@@ -78,6 +78,24 @@ def test_what_goes_for_others_is_told() -> None:
     assert len(store) == 0
 
 
+def test_who_wants_to_know_is_told_what_was_evicted_and_what_was_deleted() -> None:
+    gone: list[bytes] = []
+    evicted: list[bytes] = []
+    store = MemoryStore(
+        max_bytes=LARGE,
+        max_entries=2,
+        max_entry_bytes=LARGE,
+        on_gone=gone.append,
+        on_evicted=evicted.append,
+    )
+    for number in range(3):
+        store.put(entry(number))
+    store.delete(entry(1).key)
+    assert (evicted, gone) == ([entry(0).key], [entry(1).key])
+    store.resize(max_bytes=LARGE, max_entries=2, max_entry_bytes=1)
+    assert evicted == [entry(0).key, entry(2).key]
+
+
 def test_what_cannot_be_replaced_is_gone() -> None:
     gone: list[bytes] = []
     store = store_of(max_entry_bytes=10, on_gone=gone.append)
@@ -236,7 +254,7 @@ class Bounded(RuleBasedStateMachine):
         self.bounds = {"max_bytes": self.MAX_BYTES, "max_entries": 5, "max_entry_bytes": 1000}
         self.gone: list[bytes] = []
         self.known: set[bytes] = set()
-        self.store = MemoryStore(**self.bounds, on_gone=self.gone.append)
+        self.store = MemoryStore(on_gone=self.gone.append, on_evicted=None, **self.bounds)
         self.used: OrderedDict[bytes, StoredResponse] = OrderedDict()
 
     @rule(number=keys, size=sizes)
@@ -271,7 +289,11 @@ class Bounded(RuleBasedStateMachine):
 
     @rule(max_bytes=st.integers(0, MAX_BYTES), max_entries=st.integers(0, 5), size=sizes)
     def resize(self, max_bytes: int, max_entries: int, size: int) -> None:
-        self.bounds = {"max_bytes": max_bytes, "max_entries": max_entries, "max_entry_bytes": size}
+        self.bounds = {
+            "max_bytes": max_bytes,
+            "max_entries": max_entries,
+            "max_entry_bytes": size,
+        }
         self.store.resize(**self.bounds)
         self.used = OrderedDict((stored.key, stored) for stored in self.store.scan())
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from proxy.telemetry import log as log_module
-from proxy.telemetry.log import LEVELS, LineWriter, StructLog
+from proxy.telemetry.log import LEVELS, LineWriter, StructLog, form_of
 
 AT = 1_760_000_000.25
 
@@ -249,3 +249,31 @@ def test_a_pipe_that_somebody_made_non_blocking_loses_nothing(pipe: Pipe) -> Non
         writer.write(line)
     assert pipe.read(100) == [line] * 100
     writer.close()
+
+
+def test_a_line_tells_which_worker_it_is_of() -> None:
+    lines = Lines()
+    log = StructLog(lines.append, form="json", level="info", wall=lambda: AT, worker=2)
+    log.emit("info", "request", {})
+    assert orjson.loads(lines[0]) == {
+        "event": "request",
+        "level": "info",
+        "worker": 2,
+        "timestamp": AT,
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "is_terminal", "found"),
+    [
+        ("auto", True, "console"),
+        ("auto", False, "json"),
+        ("json", True, "json"),
+        ("console", False, "console"),
+    ],
+)
+def test_the_form_suits_who_reads(
+    form: str, is_terminal: bool, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    assert form_of(form) == found

@@ -74,7 +74,8 @@ class KnownKeys:
 
     def add(self, key: bytes) -> None:
         """A key is there."""
-        self._filter.add(key)
+        if self._next is None or self._is_complete:
+            self._filter.add(key)
         if self._next is not None:
             self._next.add(key)
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 MAX_NAMESPACE = 256
 MAX_TAGS = 16
 MAX_TAG = 64
+BACKGROUND = "background"
+PRIORITIES = frozenset({BACKGROUND, "normal"})
+"""What x-cache-priority may say."""
 _LIST_ELEMENT = re.compile(r'(?:"[^"]*"|[^,])+')
 _SECONDS = re.compile(r'([0-9]+)|"([0-9]+)"')
 _DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
@@ -29,6 +32,8 @@ class Directives:
     tags: tuple[str, ...] = ()
     threshold: float = 0.0
     """The least similarity that the client accepts."""
+    is_background: bool = False
+    """What the upstream has to answer waits for its turn (pipeline/background.py)."""
     flaw: str | None = None
     """The name of an x-cache-* field that cannot be read; such a request is left alone."""
 
@@ -43,7 +48,8 @@ def parse(header: Callable[[str], str | None]) -> Directives:
     ttl = header("x-cache-ttl")
     tags = header("x-cache-tags")
     threshold = header("x-cache-threshold")
-    if not (cache_control or namespace or ttl or tags or threshold):
+    priority = header("x-cache-priority")
+    if not (cache_control or namespace or ttl or tags or threshold or priority):
         return NONE
     wishes = _cache_control(cache_control or "")
     seconds = parse_duration(ttl) if ttl else None
@@ -57,6 +63,8 @@ def parse(header: Callable[[str], str | None]) -> Directives:
         flaw = "x-cache-namespace"
     elif threshold and not _THRESHOLD.fullmatch(threshold):
         flaw = "x-cache-threshold"
+    elif priority and priority.strip().lower() not in PRIORITIES:
+        flaw = "x-cache-priority"
     return Directives(
         no_store="no-store" in wishes,
         no_cache="no-cache" in wishes,
@@ -68,6 +76,7 @@ def parse(header: Callable[[str], str | None]) -> Directives:
         ttl=seconds,
         tags=names,
         threshold=float(threshold) if threshold and not flaw else 0.0,
+        is_background=(priority or "").strip().lower() == BACKGROUND,
         flaw=flaw,
     )
 

@@ -24,4 +24,13 @@ def remaining(stored: StoredResponse, policy: Policy, now: float) -> float:
 
     It keeps the lifetime it was given, but a policy that has become shorter since holds for it.
     """
-    return min(stored.ttl, policy.ttl * (1 + policy.ttl_jitter)) - age(stored, now)
+    return _lifetime(stored, policy) - age(stored, now)
+
+
+def is_ending(stored: StoredResponse, policy: Policy, now: float) -> bool:
+    """Whether a fresh one is in the last part of its lifetime, in which it is refreshed ahead."""
+    return remaining(stored, policy, now) < policy.refresh_ahead * _lifetime(stored, policy)
+
+
+def _lifetime(stored: StoredResponse, policy: Policy) -> float:
+    return min(stored.ttl, policy.ttl * (1 + policy.ttl_jitter))

@@ -176,6 +176,23 @@ def test_the_first_flaw_is_told() -> None:
     assert parse(fields).flaw == "x-cache-ttl"
 
 
-@pytest.mark.parametrize("name", ["ttl", "tags", "namespace", "threshold"])
+@pytest.mark.parametrize(
+    ("value", "is_background", "flaw"),
+    [
+        ("background", True, None),
+        (" Background ", True, None),
+        ("normal", False, None),
+        ("low", False, "x-cache-priority"),
+        ("background, background", False, "x-cache-priority"),
+    ],
+)
+def test_a_priority_is_background_or_normal(
+    value: str, is_background: bool, flaw: str | None
+) -> None:
+    wishes = parse(header_of(("x-cache-priority", value)))
+    assert (wishes.is_background, wishes.flaw) == (is_background, flaw)
+
+
+@pytest.mark.parametrize("name", ["ttl", "tags", "namespace", "threshold", "priority"])
 def test_an_empty_field_of_ours_is_none(name: str) -> None:
     assert parse(header_of((f"x-cache-{name}", ""))) is NONE

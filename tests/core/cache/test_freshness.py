@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.cache.freshness import age, freshness_lifetime, remaining
+from proxy.core.cache.freshness import age, freshness_lifetime, is_ending, remaining
 from proxy.core.policy import Policy
 from tests.core.values import NOW, stored_response
 
@@ -65,3 +65,20 @@ def test_a_lifetime_that_was_just_given_is_what_remains(ttl: float, chance: floa
     policy = Policy(ttl=ttl, ttl_jitter=0.1)
     lifetime = freshness_lifetime(policy, None, chance)
     assert remaining(stored_response(ttl=lifetime), policy, NOW) == lifetime
+
+
+@pytest.mark.parametrize(
+    ("share", "ttl", "elapsed", "expected"),
+    [
+        (0.1, 100, 89, False),
+        (0.1, 100, 91, True),
+        (0.0, 100, 99, False),
+        (0.1, 50, 44, False),
+        (0.1, 50, 46, True),
+    ],
+)
+def test_the_end_of_a_lifetime_is_a_share_of_it(
+    share: float, ttl: float, elapsed: float, expected: bool
+) -> None:
+    policy = Policy(ttl=ttl, ttl_jitter=0, refresh_ahead=share)
+    assert is_ending(stored_response(ttl=100.0), policy, NOW + elapsed) is expected
