@@ -30,7 +30,7 @@ from proxy.semantic.index_file import (
 )
 from proxy.semantic.index_graph import is_available
 from proxy.semantic.index_partitions import Partitions
-from proxy.semantic.unit_vector import checked
+from proxy.semantic.unit_vector import checked, checked_rows
 from proxy.telemetry.log import Log
 
 _MAX_WAITING = 10_000
@@ -135,7 +135,8 @@ class PartitionedIndex:
 
         Raises ValueError as `add` does, and NotCompared where the index is closed.
         """
-        rows = np.stack([self._checked(vector) for vector in vectors])
+        rows = checked_rows(vectors, self._dimensions)
+        self._dimensions = rows.shape[1]
         await self._ask(partial(self._add_missing, partition, list(keys), rows))
 
     async def vectors(self, partition: bytes, keys: Sequence[bytes]) -> dict[bytes, Vector]:
