@@ -9,8 +9,8 @@ import random
 import secrets
 import socket
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from proxy import __version__
+from proxy.admin.invalidation import Invalidation
 from proxy.admin.questions import Questions
 from proxy.admin.routes import Controls, application
+from proxy.admin.sets import Sets
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_values import Address
 from proxy.core.cache.budget import Budget
-from proxy.core.cache.change import Change, Put
+from proxy.core.cache.change import Change, Learnt, Purged, Put, Renewed
+from proxy.core.cache.epochs import Epochs, in_force, renew
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
@@ -32,18 +35,23 @@ from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
+from proxy.core.wire.via import hop_value
 from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.background import Background, Kind
+from proxy.pipeline.chain import Chain
+from proxy.pipeline.doorkeeper import Doorkeeper
 from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.journaled import JournaledStore
 from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
+from proxy.pipeline.purge import Survey, survey
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.related import Related
 from proxy.pipeline.replicas import Replicas
 from proxy.pipeline.turns import Turns
@@ -57,6 +65,7 @@ from proxy.server.incoming import request_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
+from proxy.telemetry.audit import Audit
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
 from proxy.telemetry.record_log import RecordLog
@@ -131,7 +140,10 @@ class App:
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
         self._generation = 0
+        self._epochs: Epochs = ()
+        self._audit = Audit(self.log, clock.now)
         self._acceptance = Acceptance(clock, self._note)
+        self._refusals = Refusals()
         self._memory = MemoryStore(
             max_bytes=dynamic.memory_max_bytes,
             max_entries=dynamic.memory_max_entries,
@@ -146,10 +158,25 @@ class App:
         self._is_loading = False
         self._has_loaded = False
         """Whether what is to be loaded at the start is there, or known to be missing."""
+        self._hop = f"reprise-{secrets.token_hex(6)}"  # like none that a request passed before
+        self._upstream = AiohttpUpstream(
+            max_connections=static.max_connections,
+            max_header_bytes=static.max_header_bytes,
+            via=hop_value(self._hop),
+            tasks=self._tasks,
+        )
+        self._chain = Chain(
+            upstream=self._upstream,
+            pools=lambda: self._handler.pipeline.rules.pools,
+            on_feedback=self.metrics.forwarded,
+            tasks=self._tasks,
+            clock=clock,
+        )
         self._feedback = Feedback(
             store=self._store,
             aliases=self._aliases,
             negatives=self._negatives,
+            chain=self._chain,
             clock=clock,
             on_opinion=self._heard,
             on_rejected=self._note,
@@ -160,7 +187,7 @@ class App:
             feedback=self._feedback,
             acceptance=self._acceptance,
             on_purged=self._purged_elsewhere,
-            on_renewed=lambda renewed: None,
+            on_renewed=self._renewed_elsewhere,
             clock=clock,
         )
         self._persistence = Persistence(
@@ -189,11 +216,6 @@ class App:
             on_stored=self._learn,
             tasks=self._tasks,
         )
-        self._upstream = AiohttpUpstream(
-            max_connections=static.max_connections,
-            max_header_bytes=static.max_header_bytes,
-            tasks=self._tasks,
-        )
         self._turns = Turns(
             yield_above=dynamic.yield_above, max_concurrent=dynamic.background_concurrent
         )
@@ -201,11 +223,13 @@ class App:
             upstream=self._upstream,
             recorder=self._recorder,
             acceptance=self._acceptance,
+            refusals=self._refusals,
             turns=self._turns,
             tasks=self._tasks,
             clock=clock,
             replicas=self._replicas,
         )
+        self._keep_door(config)
         self._background = Background(
             turns=self._turns,
             budget=Budget(
@@ -375,16 +399,42 @@ class App:
         self._background.budget.per_minute = dynamic.background_per_minute
         self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
+        self._keep_door(config)
         if _semantic_rules(config) != _semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
         self._judge_by(config)
         self._handler.pipeline = self._pipeline(config)
         self._load_semantic(config)
 
-    async def purge(self, selector: Selector, soft: bool) -> int:
-        """Take out what a selector names, of answers on their way too; how many were stored."""
-        self._purged_elsewhere(selector)
-        return await self._ledger.purge(selector, soft=soft)
+    async def purge(self, selector: Selector, soft: bool, by: str = "") -> int:
+        """Take out what a selector names, of answers on their way too; how many were stored.
+
+        `by` is who asked for it.
+        """
+        count = self._take_out(selector)
+        count += await self._ledger.purge(selector, soft=soft, by=by)
+        self._audit.note("purge", by, _purge_told(selector, soft=soft) | {"count": count})
+        return count
+
+    def renew(self, model: str, epoch: str, by: str) -> None:
+        """Give models another epoch, or with an empty one none; `by` is who asked for it."""
+        # Later than all before, whatever the clock of whoever set them says.
+        at = max([self._clock.now(), *(one.at + 1e-6 for one in self._epochs)])
+        change = Renewed(model, epoch, at, by)
+        self._take_renewed(change)
+        self._note(change)
+        self._audit.note("epoch", by, {"model": model, "epoch": epoch})
+
+    def _renewed_elsewhere(self, change: Renewed) -> None:
+        self._take_renewed(change)
+        told = {"model": change.model, "epoch": change.epoch}
+        self._audit.keep(change.at, "epoch", change.by, told)
+
+    def _take_renewed(self, change: Renewed) -> None:
+        epochs = renew(self._epochs, change)
+        if epochs is not self._epochs:
+            self._epochs = epochs
+            self._handler.pipeline = self._pipeline(self.reloader.current)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -411,7 +461,7 @@ class App:
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
         return Pipeline(
-            rules=config.rules(self._generation),
+            rules=replace(config.rules(self._generation), epochs=in_force(self._epochs)),
             operations=self._operations,
             secret=self._secret,
             store=self._store,
@@ -420,6 +470,7 @@ class App:
             acceptance=self._acceptance,
             fetcher=self._fetcher,
             recorder=self._recorder,
+            refusals=self._refusals,
             feedback=self._feedback,
             turns=self._turns,
             background=self._background,
@@ -427,6 +478,7 @@ class App:
             keeps_requests=bool(config.static.record_requests) or config.dynamic.related,
             upstream=self._upstream,
             clock=self._clock,
+            hop=self._hop,
             replicas=self._replicas,
         )
 
@@ -495,9 +547,16 @@ class App:
             digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
             self._ledger.judge = self._level.meaning.judge = digest.digest()
 
-    def _purged_elsewhere(self, selector: Selector) -> None:
+    def _take_out(self, selector: Selector) -> int:
+        """Take out of all but the store; how many refusals there were."""
         self._recorder.flush()
         self._fetcher.purged(selector)
+        return self._refusals.purge(selector)
+
+    def _purged_elsewhere(self, purged: Purged) -> None:
+        self._take_out(purged.selector)
+        told = _purge_told(purged.selector, soft=purged.soft)
+        self._audit.keep(purged.at, "purge", purged.by, told)
 
     def _use_secret(self, secret: bytes) -> None:
         """Take over the secret that replicas have in common."""
@@ -548,10 +607,76 @@ class App:
             metrics_content_type=CONTENT_TYPE,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
-            purge=self.purge,
+            invalidation=self._invalidation(),
+            sets=self._sets(),
             questions=self._questions(),
-            feedback=lambda opinion: self._feedback.take(opinion, lambda stored: True),
+            feedback=self._hear_operator,
         )
+
+    def _invalidation(self) -> Invalidation:
+        return Invalidation(
+            purge=self.purge,
+            survey=self._survey,
+            renew=self.renew,
+            epochs=lambda: self._epochs,
+            audit=self._audit,
+            chain=self._chain,
+            hop=self._hop,
+        )
+
+    def _sets(self) -> Sets:
+        return Sets(
+            store=self._store,
+            tally=self._tally,
+            companions=self._companions,
+            beginning=lambda: self._epochs,
+            take=self._take_set,
+            settle=self._settle,
+            upstreams=lambda: [pool.name for pool in self._handler.pipeline.rules.pools],
+            secret=lambda: self._secret,
+            audit=self._audit,
+            clock=self._clock,
+        )
+
+    async def _take_set(self, changes: Sequence[Change]) -> int:
+        """Take over what another proxy has exported; how many entries are stored."""
+        now = self._clock.now()
+        chosen = [change for change in changes if self._is_wanted(change, now)]
+        await self._ledger.take_over(chosen)
+        return sum(
+            self._memory.peek(change.stored.key) is change.stored
+            for change in chosen
+            if isinstance(change, Put)
+        )
+
+    def _is_wanted(self, change: Change, now: float) -> bool:
+        if not isinstance(change, Put):
+            return isinstance(change, Learnt | Renewed)
+        stored = change.stored
+        there = self._memory.peek(stored.key)
+        return stored.created + stored.ttl > now and (
+            there is None or there.created < stored.created
+        )
+
+    async def _companions(self, keys: Sequence[bytes]) -> Sequence[Change]:
+        return await self._level.meaning.learnt(keys) if self._level is not None else ()
+
+    async def _survey(self, selector: Selector) -> Survey:
+        self._recorder.flush()
+        return await survey(self._store, selector)
+
+    async def _hear_operator(self, opinion: Opinion, by: str) -> bool:
+        is_taken = await self._feedback.take(opinion, lambda stored: True)
+        if is_taken:
+            told = {"entry": opinion.entry, "verdict": opinion.verdict}
+            self._audit.note("feedback", by, told)
+        return is_taken
+
+    def _keep_door(self, config: Config) -> None:
+        if not config.dynamic.doorkeeper:
+            self._fetcher.doorkeeper = None
+        elif self._fetcher.doorkeeper is None:
+            self._fetcher.doorkeeper = Doorkeeper()
 
     def _questions(self) -> Questions:
         def meaning() -> "Meaning | None":
@@ -611,6 +736,7 @@ class App:
             "flights": len(self._fetcher.flights),
             "connections": len(self._server.connections),
             "background_tasks": len(self._tasks),
+            "refusals": len(self._refusals),
             "background_requests_waiting": len(self._turns),
             "related_pairs": self._related.followers.pairs,
             "related_bytes": self._related.followers.size_bytes,
@@ -673,6 +799,12 @@ def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:
     return tuple(
         policy.semantic for policy in (dynamic.policy, *(r.policy for r in dynamic.routes))
     )
+
+
+def _purge_told(selector: Selector, *, soft: bool) -> dict[str, Any]:
+    """What the audit list tells of a purge."""
+    chosen = {name: value for name, value in asdict(selector).items() if value}
+    return {"selector": chosen, "soft": soft}
 
 
 def _limits(config: Config) -> Limits:

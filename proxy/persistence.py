@@ -8,6 +8,7 @@ from pathlib import Path
 from proxy.config import Static
 from proxy.core.cache.bloom import KnownKeys
 from proxy.core.cache.change import Change
+from proxy.core.cache.freshness import KEPT_STALE_SECONDS
 from proxy.pipeline.ledger import Ledger
 from proxy.ports import Clock, Journal, Shared
 from proxy.redis_link import link
@@ -26,8 +27,8 @@ from proxy.telemetry.log import Log
 
 COUNTERS = disk.COUNTERS | link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
 """Those of the figures that only grow."""
-KEEP_STALE_SECONDS = 600.0
-"""How long a stale answer is kept for an upstream that fails."""
+KNOWN_TO_ENTRIES = 4
+"""Redis may hold so many times what one process holds; a key costs 1.2 bytes."""
 OPEN_SECONDS = 1.0
 """How long the start waits for Redis."""
 SECRET_SECONDS = 5.0
@@ -51,8 +52,8 @@ class Persistence:
     ) -> None:
         """Must be made on the event loop; blocks while it looks at the disk.
 
-        `own_secret` is used where nothing else names one.
-        `on_secret` is told the secret that replicas have in common, where that is another one.
+        `own_secret` is used where nothing else names one. `on_secret` is told the secret that
+        replicas have in common, where that is another one.
         """
         self._ledger = ledger
         self._on_secret = on_secret
@@ -188,7 +189,7 @@ class _Redis:
         self.prefix = static.redis_prefix
         self.deadline = static.redis_deadline
 
-        def connect(connections: int) -> RedisLink:
+        def connect(connections: int, *, is_told: bool = True) -> RedisLink:
             return RedisLink(
                 static.redis_url,
                 max_connections=connections,
@@ -196,17 +197,17 @@ class _Redis:
                 prefix=self.prefix,
                 clock=clock,
                 tasks=tasks,
-                log=log,
+                log=log if is_told else None,
             )
 
         self.link = connect(static.redis_max_connections)
-        self._waiting = connect(1)
-        """Only waits for what others change."""
+        self._waiting = connect(1, is_told=False)
+        """Only waits for what others change; the other one tells how Redis is."""
         leases = Leases(clock)
         keys = self.keys = EntryKeys(
-            self.prefix, keep_stale=KEEP_STALE_SECONDS, fence_of=leases.fence
+            self.prefix, keep_stale=KEPT_STALE_SECONDS, fence_of=leases.fence
         )
-        known = KnownKeys(max_entries)
+        known = KnownKeys(KNOWN_TO_ENTRIES * max_entries)
         self.journal = RedisJournal(
             self.link,
             self._waiting,

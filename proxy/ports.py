@@ -114,7 +114,7 @@ class UpstreamRequest(NamedTuple):
     url: str
     """Absolute, encoded as it shall stand in the request line."""
     fields: Fields
-    """End-to-end fields; the adapter adds Host and framing."""
+    """End-to-end fields; the adapter adds Host, Via and framing."""
     body: Body | None
     length: int | None
     """Bytes of a live body whose length is known."""

@@ -29,6 +29,7 @@ from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.pipeline import Pipeline
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.turns import Turns
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
 from proxy.semantic_level import SemanticLevel, make_gate
@@ -103,12 +104,13 @@ class Rehearsal:
             on_stored=self.level.meaning.learn,
             tasks=self._tasks,
         )
-        acceptance, upstream = Acceptance(clock), _Told()
+        acceptance, refusals, upstream = Acceptance(clock), Refusals(), _Told()
         turns = Turns(yield_above=0, max_concurrent=1)
         fetcher = Fetcher(
             upstream=upstream,
             recorder=self._recorder,
             acceptance=acceptance,
+            refusals=refusals,
             turns=turns,
             tasks=self._tasks,
             clock=clock,
@@ -132,6 +134,7 @@ class Rehearsal:
             acceptance=acceptance,
             fetcher=fetcher,
             recorder=self._recorder,
+            refusals=refusals,
             feedback=Feedback(
                 store=self._store,
                 aliases=aliases,
@@ -145,6 +148,7 @@ class Rehearsal:
             keeps_requests=False,
             upstream=upstream,
             clock=clock,
+            hop="rehearsal",
         )
         self._clock = clock
 

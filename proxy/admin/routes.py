@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import orjson
 from aiohttp import web
 
 from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
+from proxy.admin.invalidation import Invalidation, actor
 from proxy.admin.listener import MAX_BODY_BYTES, as_bytes, guard, wants_detail
 from proxy.admin.questions import Questions
-from proxy.core.cache.selector import Selector, read
+from proxy.admin.sets import Sets
 from proxy.core.errors import BadRequest
 from proxy.core.model import Fields, Request
 from proxy.pipeline import feedback
@@ -41,11 +41,11 @@ class Controls:
     config: Callable[[], Json]
     reload: Callable[[], Awaitable[Json]]
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
-    purge: Callable[[Selector, bool], Awaitable[int]]
-    """Take out what a selector names, softly or not; how many there were."""
+    invalidation: Invalidation
+    sets: Sets
     questions: Questions
-    feedback: Callable[[Opinion], Awaitable[bool]]
-    """Act on an opinion; False where there is no such entry."""
+    feedback: Callable[[Opinion, str], Awaitable[bool]]
+    """Act on an opinion of somebody; False where there is no such entry."""
 
 
 def application(controls: Controls) -> web.Application:
@@ -60,8 +60,13 @@ def application(controls: Controls) -> web.Application:
             web.get("/version", admin.version),
             web.get("/admin/config", admin.config),
             web.post("/admin/reload", admin.reload),
-            web.post("/admin/purge", admin.purge),
-            web.delete("/admin/entries/{id}", admin.delete_entry),
+            web.post("/admin/purge", controls.invalidation.purge),
+            web.delete("/admin/entries/{id}", controls.invalidation.delete_entry),
+            web.get("/admin/epochs", controls.invalidation.epochs),
+            web.post("/admin/epoch", controls.invalidation.epoch),
+            web.get("/admin/audit", controls.invalidation.audit),
+            web.get("/admin/export", controls.sets.export),
+            web.post("/admin/import", controls.sets.take_in),
             web.get("/admin/top", admin.top),
             web.get("/admin/misses", admin.misses),
             web.get("/admin/models", admin.models),
@@ -108,28 +113,6 @@ class _Admin:
         result = await self._controls.reload()
         return json_answer(result, status=400 if result.get("problems") else 200)
 
-    async def purge(self, request: web.Request) -> web.Response:
-        """Take out what a selector names."""
-        try:
-            body = orjson.loads(await request.read())
-            if not isinstance(body, dict):
-                raise ValueError("the body must be a JSON object")
-            selector = read(body)
-        except ValueError as error:
-            return error_answer(400, f"Nothing was purged: {error}.")
-        soft = body.get("soft") is True
-        return json_answer({"purged": await self._controls.purge(selector, soft)})
-
-    async def delete_entry(self, request: web.Request) -> web.Response:
-        """Take out one answer by the id that x-cache-entry told."""
-        selector = Selector(entry=request.match_info["id"])
-        count = await self._controls.purge(selector, False)
-        return (
-            json_answer({"purged": count})
-            if count
-            else error_answer(404, "There is no such entry.")
-        )
-
     async def top(self, request: web.Request) -> web.Response:
         """The answers that are given most."""
         by, limit = request.query.get("by", By.HITS), limit_of(request)
@@ -164,7 +147,7 @@ class _Admin:
             opinion = feedback.read(await request.read())
         except BadRequest as error:
             return error_answer(400, error.message)
-        if not await self._controls.feedback(opinion):
+        if not await self._controls.feedback(opinion, actor(request)):
             return error_answer(404, "There is no such entry.")
         return json_answer({"entry": opinion.entry, "verdict": opinion.verdict})
 

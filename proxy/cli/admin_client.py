@@ -1,9 +1,10 @@
 """Asks a running proxy's admin listener, for the commands that show what it knows."""
 
+import contextlib
 import http.client
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 import click
@@ -40,6 +41,35 @@ class AdminClient:
         """What the listener says of a body; as `get`."""
         return self._with(self._ask("POST", path, body, fields), member)
 
+    def download(self, path: str, into: IO[bytes]) -> None:
+        """Write what the listener sends to a file as it comes. Raises AdminError."""
+        with self._connected() as connection:
+            connection.request("GET", self._parts.path + path, None, self._fields({}))
+            response = connection.getresponse()
+            if response.status != 200:
+                self._read(response.status, response.read())
+                raise self._not_admin()
+            while piece := response.read(1 << 20):
+                try:
+                    into.write(piece)
+                except OSError as error:
+                    raise AdminError(f"{into.name}: {error.strerror}") from error
+
+    def upload(self, path: str, body: IO[bytes], length: int) -> tuple[int, Json]:
+        """Send a file as it is read; the status, and what the listener says. Raises AdminError."""
+        told = {"Content-Type": "application/octet-stream", "Content-Length": str(length)}
+        with self._connected() as connection:
+            # Who refuses it early may have said so already.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request("POST", self._parts.path + path, body, self._fields(told))
+            response = connection.getresponse()
+            data = response.read()
+            with contextlib.suppress(ValueError):
+                answer = json.loads(data)
+                if response.status == 400 and isinstance(answer, dict) and "imported" in answer:
+                    return response.status, answer
+            return response.status, self._with(self._read(response.status, data), "imported")
+
     def _with(self, told: Json, member: str) -> Json:
         if member not in told:
             raise self._not_admin()
@@ -52,18 +82,25 @@ class AdminClient:
         )
 
     def _ask(self, method: str, path: str, body: bytes | None, fields: Mapping[str, str]) -> Json:
-        parts = self._parts
+        with self._connected() as connection:
+            connection.request(method, self._parts.path + path, body, self._fields(fields))
+            response = connection.getresponse()
+            return self._read(response.status, response.read())
+
+    def _fields(self, fields: Mapping[str, str]) -> dict[str, bytes]:
         sent = dict(fields) | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
         if any(character in value for value in sent.values() for character in "\r\n\0"):
             raise AdminError("the token or the key has a line break in it")
-        raw = {name: value.encode("utf-8", "surrogateescape") for name, value in sent.items()}
+        return {name: value.encode("utf-8", "surrogateescape") for name, value in sent.items()}
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[http.client.HTTPConnection]:
+        parts = self._parts
         connection = _CONNECTIONS[parts.scheme](
             parts.hostname or "", parts.port, timeout=DEADLINE_SECONDS
         )
         try:
-            connection.request(method, parts.path + path, body, raw)
-            response = connection.getresponse()
-            return self._read(response.status, response.read())
+            yield connection
         except (OSError, http.client.HTTPException) as error:
             raise AdminError(
                 f"no proxy answers at {self._url}: {error}; "

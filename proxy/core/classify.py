@@ -26,7 +26,7 @@ from proxy.core.model import Request, Shape
 from proxy.core.policy import BypassRules, Policy, Pool, Rules, ScopeKind
 from proxy.core.text import has_media, keywords, user_text
 from proxy.core.wire import payload
-from proxy.core.wire.operation import JsonObject, Operation, Question
+from proxy.core.wire.operation import Json, JsonObject, Operation, Question
 
 
 class BypassReason(StrEnum):
@@ -145,7 +145,12 @@ def classify(
         refusal = _refusal(head, policy, body or {}, question)
     if refusal is None and body is not None and question is not None:
         try:
-            return _lookup(request, head, operation, body, question, policy, pool, secret, threads)
+            epoch: Json = policy.epoch
+            if renewed := rules.epoch_of(model):
+                epoch = [policy.epoch, renewed]
+            return _lookup(
+                request, head, operation, body, question, policy, pool, epoch, secret, threads
+            )
         except UnkeyableBody:
             refusal = BypassReason.BODY
     return Bypass(
@@ -225,6 +230,7 @@ def _lookup(
     question: Question,
     policy: Policy,
     pool: Pool,
+    epoch: Json,
     secret: bytes,
     threads: Threads,
 ) -> Lookup:
@@ -237,7 +243,7 @@ def _lookup(
         pool=pool.name,
         target=request.target,
         variant=head.variant,
-        epoch=policy.epoch,
+        epoch=epoch,
         settings={name: body[name] for name in body if name not in left_out},
         question=question,
         masks=policy.masks,
@@ -252,6 +258,9 @@ def _lookup(
         text = "" if uncompared else text
     stream_options = canonical(dict(question.stream_options)) if question.stream_options else b""
     answer = key.exact + head.caller + head.coding
+    if pool.is_reprise:
+        # It gets the wishes too: who wants it fresher or nearer shall not share another's call.
+        answer += b"\x00" + repr(head.wishes).encode("ascii", "backslashreplace")
     return Lookup(
         operation=operation,
         key=key,

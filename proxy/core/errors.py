@@ -7,6 +7,7 @@ ProxyError
 ├── RequestTooLarge          413 request_too_large
 ├── BackgroundBusy           429 background_busy
 ├── OnlyIfCachedMiss         504 only_if_cached_miss
+├── LoopDetected             508 loop_detected
 └── UpstreamError
     ├── UpstreamUnreachable  502 upstream_unreachable
     ├── UpstreamBroken       502 upstream_broken    (it broke off; after the head: a cut stream)
@@ -95,6 +96,14 @@ class OnlyIfCachedMiss(ProxyError):
     status = 504
     reason = b"Gateway Timeout"
     code = "only_if_cached_miss"
+
+
+class LoopDetected(ProxyError):
+    """The request was here before: the upstream's upstream is this proxy (RFC 9110 7.6.3)."""
+
+    status = 508
+    reason = b"Loop Detected"
+    code = "loop_detected"
 
 
 class UpstreamError(ProxyError):

@@ -25,6 +25,8 @@ class Level(StrEnum):
     """Stored for another question that means the same."""
     ALIAS = "alias"
     """The same question was answered so before."""
+    NEGATIVE = "negative"
+    """The upstream refused the same request a moment ago."""
 
 
 class Asked(NamedTuple):

@@ -168,6 +168,8 @@ class Rules:
     pools: tuple[Pool, ...]
     default: Policy
     routes: tuple[Route, ...] = ()
+    epochs: tuple[tuple[str, str], ...] = ()
+    """Globs of models and the epochs that an operator gave them; of several the last counts."""
 
     @property
     def has_models(self) -> bool:
@@ -190,6 +192,13 @@ class Rules:
                 continue
             return route.policy
         return self.default
+
+    def epoch_of(self, model: str) -> str:
+        """The epoch that an operator gave to a model, besides its policy's; empty for none."""
+        for glob, epoch in reversed(self.epochs):
+            if fnmatch.fnmatchcase(model, glob):
+                return epoch
+        return ""
 
     def pool_for(self, model: str) -> Pool:
         """The first that serves the model, else the first that serves all, else the first."""

@@ -30,7 +30,7 @@ class Ahead:
         stored = found.stored
         if isinstance(found, Hit) and found.level is not Level.EXACT:
             return  # it was stored for another question, which nobody has asked now
-        if not is_ending(stored, plan.policy, self._clock.now()):
+        if not (plan.policy.stores and is_ending(stored, plan.policy, self._clock.now())):
             return
         count = self._counts.pop(stored.key, 0) + 1
         if count < TIMES:

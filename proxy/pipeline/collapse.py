@@ -44,6 +44,8 @@ class Flight:
         self.ended = False
         self.is_recordable = True
         """Nothing has spoken against storing the answer yet."""
+        self.is_admitted = True
+        """Its question has come before, where that is asked for (pipeline/doorkeeper.py)."""
         self.values: Mapping[bytes, bytes] = {}
         """The fields of the answer's head by their lower-case names."""
         self.purges: list[Selector] = []

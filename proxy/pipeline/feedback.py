@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from proxy.core.cache.change import Rejected
+from proxy.core.cache.entry_name import is_name, own_part, told_name, upstream_part
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import readable_tenants
 from proxy.core.errors import BadRequest, NoSuchEntry
@@ -16,10 +17,10 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules
 from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.chain import Chain
 from proxy.pipeline.purge import AT_ONCE
 from proxy.ports import Clock, Store
 
-FEEDBACK_PATH = "/x-cache/feedback"
 _FORM = 'send {"entry": "<x-cache-entry>", "verdict": "wrong" or "right", "question": "..."}'
 
 
@@ -59,13 +60,18 @@ class Feedback:
         clock: Clock,
         on_opinion: Callable[[Opinion], None],
         on_rejected: Callable[[Rejected], None] = lambda rejected: None,
+        chain: Chain | None = None,
     ) -> None:
-        """`on_opinion` is told each one that was taken, `on_rejected` what has gone for it."""
+        """`on_opinion` is told each one that was taken, `on_rejected` what has gone for it.
+
+        `chain` passes on those of clients.
+        """
         self.questions: Questions | None = None
         """Set where answers are looked up by meaning."""
         self._store = store
         self._aliases = aliases
         self._negatives = negatives
+        self._chain = chain
         self._clock = clock
         self._on_rejected = on_rejected
         self._on_opinion = on_opinion
@@ -73,15 +79,43 @@ class Feedback:
     async def answer(self, request: Request, rules: Rules, secret: bytes) -> Response:
         """The response to a client's feedback; it may speak of what it may read.
 
-        Raises BadRequest or NoSuchEntry.
+        An upstream that is a cache too is told as well, also of what is not stored here any longer:
+        then the answer is 202, for only the upstream knows. Raises BadRequest or NoSuchEntry.
         """
         opinion = read(request.body if request.method == "POST" else None)
         tenants = readable_tenants(request, rules, secret)
-        if not await self.take(opinion, lambda stored: stored.tenant in tenants):
+        stored = await self._find(opinion.entry)
+        told: dict[str, object] = {"entry": opinion.entry, "verdict": opinion.verdict}
+        is_ours = stored is not None and stored.tenant in tenants
+        if (stored is None or is_ours) and self._pass_on(request, opinion, stored, rules):
+            told["forwarded"] = True
+        elif not is_ours:
             raise NoSuchEntry(f"There is no entry {opinion.entry!r} among yours.")
-        body = orjson.dumps({"entry": opinion.entry, "verdict": opinion.verdict})
+        if stored is not None:
+            self._act(opinion, stored)
+        body = orjson.dumps(told)
         head = b"Content-Type: application/json\r\n"
-        return Response(200, b"OK", head, body, len(body))
+        status, reason = (200, b"OK") if is_ours else (202, b"Accepted")
+        return Response(status, reason, head, body, len(body))
+
+    def _pass_on(
+        self, request: Request, opinion: Opinion, stored: StoredResponse | None, rules: Rules
+    ) -> bool:
+        """Tell the upstreams that may know the answer; whether there is any."""
+        pools = self._chain.pools if self._chain is not None else ()
+        if stored is not None:
+            pools = tuple(pool for pool in pools if pool.name == rules.pool_for(stored.model).name)
+            theirs = upstream_part(told_name(stored.head))
+        else:
+            # What was never stored here has the upstream's own name.
+            theirs = upstream_part(opinion.entry) or opinion.entry
+        if self._chain is None or not pools or not is_name(theirs):
+            return False
+        said: dict[str, object] = {"entry": theirs, "verdict": opinion.verdict}
+        if opinion.question is not None:
+            said["question"] = opinion.question
+        self._chain.feedback(request, said, pools, rules.default)
+        return True
 
     async def take(self, opinion: Opinion, may_speak: Callable[[StoredResponse], bool]) -> bool:
         """Act on an opinion; False where there is no such entry, or none of the speaker's.
@@ -93,10 +127,13 @@ class Feedback:
         stored = await self._find(opinion.entry)
         if stored is None or not may_speak(stored):
             return False
+        self._act(opinion, stored)
+        return True
+
+    def _act(self, opinion: Opinion, stored: StoredResponse) -> None:
         if opinion.verdict is Verdict.WRONG:
             self._take_back(stored, opinion.question)
         self._on_opinion(opinion)
-        return True
 
     def heard_elsewhere(self, rejected: Rejected) -> None:
         """Act on an opinion that another process has taken."""
@@ -133,10 +170,13 @@ class Feedback:
         return tuple((own, digest) for digest in sorted(asked) if digest != own)
 
     async def _find(self, entry: str) -> StoredResponse | None:
+        """By our name of it, or by what an upstream that is a cache too calls it."""
+        own = own_part(entry)
+        theirs = f".{entry}" if self._chain is not None and self._chain.pools else ""
         for number, stored in enumerate(self._store.scan()):
             if number % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
-            if stored.id == entry:
+            if stored.id == own or (theirs and told_name(stored.head).endswith(theirs)):
                 # It may have gone while others had their turn.
                 return stored if self._store.peek(stored.key) is stored else None
         return None

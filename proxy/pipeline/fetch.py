@@ -1,7 +1,6 @@
 """A miss: join the flight that is under way for it, or begin one that is recorded at its end."""
 
 import asyncio
-from collections.abc import Mapping
 
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Unstorable, shape_of
@@ -13,9 +12,11 @@ from proxy.core.policy import OnClientGone, ScopeKind
 from proxy.core.wire.headers import by_name, shared
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.collapse import AnswerHasCome, Flight
+from proxy.pipeline.doorkeeper import Doorkeeper
 from proxy.pipeline.flights import Flights
 from proxy.pipeline.forward import forward, response_of
 from proxy.pipeline.record import Recorder, Recording
+from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.replicas import Replicas
 from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Upstream
@@ -23,6 +24,8 @@ from proxy.tasks import Tasks
 
 ENDING_SECONDS = 1.0
 """How long a stream may take to end after its last event before a repeat shares it live."""
+_SHARED_LIVE = frozenset({Unstorable.READ_ONLY, Unstorable.DOORKEEPER})
+"""Reasons that say nothing against sharing an answer while it is on its way."""
 
 
 class Fetcher:
@@ -34,6 +37,7 @@ class Fetcher:
         upstream: Upstream,
         recorder: Recorder,
         acceptance: Acceptance,
+        refusals: Refusals,
         turns: Turns,
         tasks: Tasks,
         clock: Clock,
@@ -41,6 +45,9 @@ class Fetcher:
     ) -> None:
         """`replicas` are those with which calls are shared too."""
         self.flights = Flights()
+        self.doorkeeper: Doorkeeper | None = None
+        """Says which questions are admitted to the cache, where not all are."""
+        self._refusals = refusals
         self._under_way: set[Flight] = set()
         self._upstream = upstream
         self._recorder = recorder
@@ -73,6 +80,8 @@ class Fetcher:
             flight = self._begin(request, plan, exchange, newer_than, in_turn=in_turn)
         elif in_turn:
             self._turns.give_back()
+        if self.doorkeeper is not None and not plan.directives.is_background:
+            flight.is_admitted = self.doorkeeper.admits(plan.key.exact)
         reader = flight.attach()
         try:
             if plan.directives.is_background:
@@ -201,10 +210,11 @@ class Fetcher:
         try:
             self._acceptance.learn(plan.caller, reply.status)
             flight.values = values = by_name(reply.fields)
-            shape = self._shape(plan, reply.status, values)
+            shape = self._shape(flight, plan, reply.status)
             if isinstance(shape, DoNotStore):
                 self._give_up(flight, plan, shape)
-            flight.begin(response_of(reply, values))
+            response = response_of(reply, values)
+            flight.begin(response)
             async for piece in reply.body:
                 await flight.append(piece)
                 if flight.is_recordable and not flight.is_whole:
@@ -216,9 +226,22 @@ class Fetcher:
         finally:
             await reply.body.aclose()
         if not flight.is_recordable:
+            if plan.policy.error_ttl > 0 and flight.is_whole:
+                self._refuse(flight, plan, response, began)
             flight.finish()
         else:
             self._record(flight, self._recording(flight, plan, exchange, began))
+
+    def _refuse(self, flight: Flight, plan: Lookup, response: Response, began: float) -> None:
+        self._refusals.note(
+            plan,
+            response,
+            flight.values,
+            flight.body(),
+            began=began,
+            ended=self._clock.now(),
+            purges=flight.purges,
+        )
 
     def _record(self, flight: Flight, recording: Recording) -> None:
         try:
@@ -235,6 +258,8 @@ class Fetcher:
     ) -> Recording:
         def settle(is_stored: bool) -> None:
             exchange.stored = flight.stored = is_stored
+            if plan.policy.error_ttl > 0:
+                self._refusals.discard(plan)
             self._land(flight, plan)
 
         return Recording(
@@ -252,20 +277,23 @@ class Fetcher:
             flight.is_claimed = False
             self._replicas.release(plan)
 
-    def _shape(
-        self, plan: Lookup, status: int, values: Mapping[bytes, bytes]
-    ) -> Shape | DoNotStore:
+    def _shape(self, flight: Flight, plan: Lookup, status: int) -> Shape | DoNotStore:
         is_shared = plan.policy.scope is not ScopeKind.CREDENTIAL
-        shape = shape_of(status, values, is_shared=is_shared)
-        if isinstance(shape, Shape) and shape is not plan.shape:
+        shape = shape_of(status, flight.values, is_shared=is_shared)
+        if isinstance(shape, DoNotStore):
+            return shape
+        if shape is not plan.shape:
             return DoNotStore(Unstorable.CONTENT_TYPE)  # not what was asked for: left alone
-        return shape
+        if not plan.policy.stores:
+            return DoNotStore(Unstorable.READ_ONLY)
+        return shape if flight.is_admitted else DoNotStore(Unstorable.DOORKEEPER)
 
     def _give_up(self, flight: Flight, plan: Lookup, reason: DoNotStore) -> None:
         # Those who read it are served to its end; who comes later shall not wait for it.
         flight.is_recordable = False
         flight.stored = False
-        self.flights.remove(plan, flight)
+        if reason.reason not in _SHARED_LIVE:
+            self.flights.remove(plan, flight)
         self._release(flight, plan)
         self._recorder.refuse(reason)
 

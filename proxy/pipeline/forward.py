@@ -18,11 +18,11 @@ def _replaced(pool: Pool) -> Fields:
     return pool.fields
 
 
-def upgrade_head(request: Request, pool: Pool) -> bytes:
+def upgrade_head(request: Request, pool: Pool, via: bytes) -> bytes:
     """The head of a request to upgrade: here Upgrade goes on.
 
     An upstream that refuses shall close, so that what the client says next does not reach it past
-    us.
+    us. `via` is what this proxy adds to Via.
     """
     authority, slash, prefix = pool.url.partition("://")[2].partition("/")
     target = slash + prefix + request.target
@@ -31,7 +31,7 @@ def upgrade_head(request: Request, pool: Pool) -> bytes:
         f"{request.method} {target} HTTP/1.1\r\nHost: {authority}\r\n".encode(
             "utf-8", "surrogateescape"
         )
-        + headers.render(headers.upgrading(request.fields, replaced))
+        + headers.render((*headers.upgrading(request.fields, replaced), (b"Via", via)))
         + b"\r\n"
     )
 
@@ -48,7 +48,7 @@ async def forward(
     onward = UpstreamRequest(
         method=request.method,
         url=pool.url + request.target,
-        fields=headers.forwarded(request.fields, _replaced(pool)),
+        fields=headers.forwarded(request.fields, _replaced(pool), keeps_wishes=pool.is_reprise),
         body=request.body,
         length=request.length,
         deadlines=policy.deadlines,

@@ -57,7 +57,7 @@ class Ledger:
         aliases: Aliases,
         feedback: Feedback,
         acceptance: Acceptance,
-        on_purged: Callable[[Selector], None],
+        on_purged: Callable[[Purged], None],
         on_renewed: Callable[[Renewed], None],
         clock: Clock,
     ) -> None:
@@ -150,6 +150,12 @@ class Ledger:
             stored = replace(stored, ttl=0.0)
         return self._store.put(stored)
 
+    async def take_over(self, changes: Sequence[Change]) -> None:
+        """Take in what was exported elsewhere, and tell the journals as of changes made here."""
+        await self._take_in(changes)
+        for change in changes:
+            self.note(change)
+
     async def everything(self) -> AsyncIterator[Sequence[Change]]:
         """All that is known here, in slices, for a journal that has lost what it had."""
         yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES)]
@@ -239,7 +245,7 @@ class Ledger:
 
     async def _purged(self, purged: Purged) -> None:
         if self.purges.add(purged):
-            self._on_purged(purged.selector)
+            self._on_purged(purged)
             await purge(self._store, purged.selector, soft=purged.soft, until=purged.at)
 
     async def _learn(self, learnt: list[Learnt]) -> None:

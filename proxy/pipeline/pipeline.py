@@ -21,7 +21,7 @@ from proxy.core.classify import (
     Plan,
     classify,
 )
-from proxy.core.errors import OnlyIfCachedMiss, UpstreamError
+from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
 from proxy.core.exchange import Asked, Exchange, Fwd, Level
 from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
 from proxy.core.meaning.outcome import Match
@@ -29,16 +29,19 @@ from proxy.core.model import Request, Response
 from proxy.core.policy import Rules, ScopeKind
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
+from proxy.core.wire.via import hop_value, is_circle
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.background import Background
+from proxy.pipeline.chain import FEEDBACK_PATH
 from proxy.pipeline.collapse import AnswerHasCome
-from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback
+from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
 from proxy.pipeline.record import Recorder
+from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.replay import replay
 from proxy.pipeline.replicas import Replicas
 from proxy.pipeline.turns import Turns
@@ -69,6 +72,7 @@ class Pipeline:
         acceptance: Acceptance,
         fetcher: Fetcher,
         recorder: Recorder,
+        refusals: Refusals,
         feedback: Feedback,
         turns: Turns,
         background: Background,
@@ -76,11 +80,13 @@ class Pipeline:
         keeps_requests: bool,
         upstream: Upstream,
         clock: Clock,
+        hop: str,
         replicas: Replicas | None = None,
     ) -> None:
-        """`secret` keys the digests of credentials. `replicas` are asked for what is not here.
+        """`secret` keys the digests of credentials; `hop` is this proxy's name in Via.
 
-        `keeps_requests`: whoever is told of exchanges wants to see the requests too.
+        `replicas` are asked for what is not here. `keeps_requests`: whoever is told of exchanges
+        wants to see the requests too.
         """
         self.rules = rules
         self.has_models = rules.has_models
@@ -93,6 +99,7 @@ class Pipeline:
         self._acceptance = acceptance
         self._fetcher = fetcher
         self._recorder = recorder
+        self._refusals = refusals
         self._feedback = feedback
         self._turns = turns
         self._background = background
@@ -100,6 +107,7 @@ class Pipeline:
         self._keeps_requests = keeps_requests
         self._upstream = upstream
         self._clock = clock
+        self._hop = hop
         self._replicas = replicas
         self._deciding = (
             DECIDING_FIELDS
@@ -121,6 +129,7 @@ class Pipeline:
         Raises ProxyError where there is no answer but one of our own making.
         """
         if request.path == FEEDBACK_PATH:
+            self._recorder.flush()  # whoever has the answer may speak of it
             return await self._feedback.answer(request, self.rules, self._secret)
         if isinstance(request.body, bytes) and len(request.body) > MEMO_BODY_BYTES:
             plan, fingerprint = await asyncio.to_thread(self._plan, request)
@@ -141,13 +150,15 @@ class Pipeline:
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
         if isinstance(outcome, Miss):
+            if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
+                return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
         match outcome:
             case Hit(stored):
                 response = await replay(stored, plan, self._store)
             case Stale(stored, refresh):
                 response = await replay(stored, plan, self._store)
-                if refresh and response is not None:
+                if refresh and response is not None and plan.policy.stores:
                     self._refresh(request, plan, stored)
             case Miss():
                 return await self._fetch(request, plan, outcome, exchange)
@@ -160,10 +171,19 @@ class Pipeline:
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
             self._ahead.note(request, plan, outcome)
-        if exchange.similarity is not None:
-            told = b"x-cache-similarity: %.4f\r\n" % exchange.similarity
-            response = response._replace(head=response.head + told)
-        return response
+        return _telling(response, exchange.similarity)
+
+    def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
+        """The upstream's refusal of the same request, if it may be repeated."""
+        now = self._clock.now()
+        refusal = self._refusals.find(plan, now)
+        if refusal is None or miss.reason is MissReason.CREDENTIAL:
+            return None
+        exchange.level = Level.NEGATIVE
+        exchange.age = int(max(0.0, now - refusal.created))
+        exchange.ttl = int(refusal.ttl - (now - refusal.created))
+        head = b"Content-Type: %b\r\n" % refusal.content_type
+        return Response(refusal.status, refusal.reason, head, refusal.body, len(refusal.body))
 
     def plan(self, request: Request) -> Plan:
         """What would be done with a request whose body is whole and not long."""
@@ -172,15 +192,16 @@ class Pipeline:
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
 
-        Raises UpstreamError.
+        Raises UpstreamError or LoopDetected.
         """
+        self._check_circle(request)
         pool = self.rules.pool_for("")
         policy = self.rules.policy_for(request.path, "", request.header)
         exchange.pool = pool.name
         exchange.fwd = Fwd.BYPASS
         exchange.detail = BypassReason.UPGRADE
         wire = await self._upstream.dial(pool.url, policy.deadlines)
-        await wire.write(upgrade_head(request, pool))
+        await wire.write(upgrade_head(request, pool, hop_value(self._hop)))
         return wire
 
     def _lookup(self, plan: Lookup) -> Outcome:
@@ -289,6 +310,7 @@ class Pipeline:
             self._memo[fingerprint] = plan._replace(text="", uncompared=None)
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
+        self._check_circle(request)
         exchange.operation = plan.operation
         exchange.model = plan.model
         exchange.fwd = plan.fwd
@@ -306,9 +328,16 @@ class Pipeline:
         response = response_of(reply, by_name(reply.fields))
         return response._replace(body=self._turns.watched(reply.body))
 
+    def _check_circle(self, request: Request) -> None:
+        # Before a flight is joined: it may be the one that this request is a part of.
+        via = request.header("Via")
+        if via is not None and is_circle(via, self._hop):
+            raise LoopDetected("The request was here before: the proxy is its own upstream.")
+
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
+        self._check_circle(request)
         self._note_miss(plan, miss, exchange)
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
@@ -414,3 +443,10 @@ class Pipeline:
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
         exchange.saved_seconds = stored.duration
+
+
+def _telling(response: Response, similarity: float | None) -> Response:
+    """The response, with how near its question is to the one that was asked."""
+    if similarity is None:
+        return response
+    return response._replace(head=response.head + b"x-cache-similarity: %.4f\r\n" % similarity)

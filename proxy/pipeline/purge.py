@@ -1,8 +1,11 @@
 """Take stored responses out (mission E8)."""
 
 import asyncio
+from collections import Counter
+from typing import NamedTuple
 
 from proxy.core.cache.selector import Selector
+from proxy.core.cache.value import tenant_name
 from proxy.ports import Store
 
 AT_ONCE = 2000
@@ -30,3 +33,23 @@ async def purge(
             else:
                 store.delete(stored.key)
     return count
+
+
+class Survey(NamedTuple):
+    """What a purge would take out."""
+
+    models: Counter[str]
+    tenants: Counter[str]
+    """By their public names."""
+
+
+async def survey(store: Store, selector: Selector) -> Survey:
+    """Count what the selector is about; nothing is changed, nor counted as a use."""
+    found = Survey(Counter(), Counter())
+    for number, stored in enumerate(store.scan()):
+        if number % AT_ONCE == AT_ONCE - 1:
+            await asyncio.sleep(0)
+        if selector.selects(stored):
+            found.models[stored.model] += 1
+            found.tenants[tenant_name(stored.tenant)] += 1
+    return found

@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from proxy.core.cache.freshness import freshness_lifetime
+from proxy.core.cache.entry_name import joined
+from proxy.core.cache.freshness import freshness_lifetime, made_at
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Store, Verdict, storable
 from proxy.core.cache.value import StoredResponse, entry_id
@@ -93,10 +94,9 @@ class Recorder:
             return None
         verdict = recording.verdict = self._judge(recording)
         plan = recording.plan
-        return (
-            isinstance(verdict, Store)
-            and freshness_lifetime(plan.policy, plan.directives.ttl, 0.5) > 0
-        )
+        lifetime = freshness_lifetime(plan.policy, plan.directives.ttl, 0.5)
+        made = made_at(recording.values, began=recording.began, ended=recording.ended)
+        return isinstance(verdict, Store) and lifetime > recording.ended - made
 
     def record(self, recording: Recording) -> None:
         """Judge it now, or, if it is large, in a thread from now on."""
@@ -177,7 +177,7 @@ class Recorder:
 
     def _refusal(self, recording: Recording, stored: StoredResponse) -> str | None:
         """Why an answer that may be stored is not."""
-        if stored.ttl <= 0:
+        if stored.ttl <= recording.ended - stored.created:
             return "ttl"
         # Asked for before somebody else's answer came: that one is fresher, if it came by no-cache.
         there = self._store.get(stored.key)
@@ -189,6 +189,10 @@ class Recorder:
 
     def _stored_response(self, recording: Recording, verdict: Store) -> StoredResponse:
         plan, values, ended = recording.plan, recording.values, recording.ended
+        created = made_at(values, began=recording.began, ended=ended)
+        name = entry_id(plan.key.exact, created).encode()
+        if plan.pool.is_reprise:
+            name = joined(name, values.get(b"x-cache-entry"))
         ttl = freshness_lifetime(plan.policy, plan.directives.ttl, self._chance())
         fields = headers.stored(values)
         return StoredResponse(
@@ -204,11 +208,11 @@ class Recorder:
                 [
                     (b"content-type", values[b"content-type"]),
                     *fields,
-                    (b"x-cache-entry", entry_id(plan.key.exact, ended).encode()),
+                    (b"x-cache-entry", name),
                 ]
             ),
             stream_options=plan.stream_options,
-            created=ended,
+            created=created,
             ttl=ttl,
             prompt_tokens=verdict.answer.prompt_tokens or 0,
             completion_tokens=verdict.answer.completion_tokens or 0,

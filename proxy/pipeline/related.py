@@ -68,7 +68,8 @@ class Related:
         # A reload may have changed what belongs together since: nothing leaves its tenant.
         if not isinstance(plan, Lookup) or plan.key.scope + plan.key.settings != asked.group:
             return False
-        if self._is_there(plan.key.exact) or plan.directives.only_if_cached:
+        is_of_use = plan.policy.stores and not plan.directives.only_if_cached
+        if not is_of_use or self._is_there(plan.key.exact):
             return False
         stale = self._store.peek(plan.key.exact)
         wanted = Wanted(

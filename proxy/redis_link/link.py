@@ -47,9 +47,10 @@ class RedisLink:
         prefix: str,
         clock: Clock,
         tasks: Tasks,
-        log: Log,
+        log: Log | None,
     ) -> None:
         """`deadline` is what a client's request may cost, in seconds; `prefix` begins all our keys.
+        `log` is told of changes of state.
 
         Connects when first asked. Raises ValueError for a URL that is none.
         """
@@ -207,5 +208,6 @@ class RedisLink:
         fields = {"state": state, "before": self._state, "lasted": round(lasted, 3)}
         if reason is not None:
             fields["reason"] = str(reason)
-        self._log.emit("info" if state == "up" else "warning", "redis", fields)
+        if self._log is not None:
+            self._log.emit("info" if state == "up" else "warning", "redis", fields)
         self._state, self._since = state, self._clock.monotonic()

@@ -22,10 +22,9 @@ from proxy.core.cache.change import (
     Rejected,
     Renewed,
 )
+from proxy.core.cache.freshness import KEPT_STALE_SECONDS
 from proxy.store.codec import MAX_BYTES, Unreadable, decode, encode, key_of
 
-STALE_SECONDS = 600.0
-"""An answer is kept for this long after it has become stale, for when the upstream fails."""
 TOMBSTONE_SECONDS = 3600.0
 """The others have seen by then what was deleted."""
 PURGE_SECONDS = 7 * 86400.0
@@ -150,7 +149,7 @@ class Writer:
                 if not purge.soft:
                     return
                 change = _stale(change)
-        expires = created + change.stored.ttl + STALE_SECONDS
+        expires = created + change.stored.ttl + KEPT_STALE_SECONDS
         if expires > self._now and created > self._undone(change.stored.key):
             self._keep(change, Place(created, expires))
 
@@ -242,7 +241,7 @@ def apply_purge(connection: sqlite3.Connection, purge: Purge, chosen: Iterable[R
             continue
         connection.execute(
             "UPDATE record SET value = ?, expires = ? WHERE seq = ?",
-            (encode(row.change), stored.created + STALE_SECONDS, row.seq),
+            (encode(row.change), stored.created + KEPT_STALE_SECONDS, row.seq),
         )
 
 
@@ -280,7 +279,7 @@ def over_bounds(connection: sqlite3.Connection, now: float) -> list[int]:
         else connection.execute(
             "SELECT seq FROM record AS alias WHERE kind = 'aliased' AND at < ? AND NOT EXISTS "
             "(SELECT 1 FROM record WHERE kind = 'put' AND key = alias.about) LIMIT ?",
-            (now - STALE_SECONDS, AT_ONCE),
+            (now - KEPT_STALE_SECONDS, AT_ONCE),
         ).fetchall()
     )
     return [seq for (seq,) in found]

@@ -107,6 +107,12 @@ class Metrics:
             ("verdict",),
             registry=self.registry,
         )
+        self._forwarded = Counter(
+            "reprise_feedback_forwarded",
+            "Opinions of clients that upstreams were told: taken, unknown there, failed, dropped.",
+            ("result",),
+            registry=self.registry,
+        )
         self._background = Counter(
             "reprise_background_requests",
             "Requests of low priority, by why they are made and what came of them.",
@@ -166,6 +172,10 @@ class Metrics:
     def opinion(self, verdict: str) -> None:
         """Count what somebody said of an answer: wrong or right."""
         self._opinions.labels(verdict).inc()
+
+    def forwarded(self, result: str) -> None:
+        """Count what became of an opinion that an upstream was told."""
+        self._forwarded.labels(result).inc()
 
     def background(self, kind: str, result: str, tokens: int) -> None:
         """Count what came of a request of low priority, and what it took."""

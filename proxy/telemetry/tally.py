@@ -101,7 +101,8 @@ class Tally:
     def note(self, exchange: Exchange) -> None:
         """Count an exchange that has ended."""
         if exchange.level is not None:
-            self._note_hit(exchange, exchange.level)
+            if exchange.entry:
+                self._note_hit(exchange, exchange.level)
         elif exchange.missed:
             self._note_miss(exchange)
 

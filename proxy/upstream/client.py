@@ -51,11 +51,17 @@ class _Origin:
 class AiohttpUpstream:
     """Fulfils the Upstream port. One for the process; it survives configuration reloads."""
 
-    def __init__(self, *, max_connections: int, max_header_bytes: int, tasks: Tasks) -> None:
-        """Must be made inside a running event loop. `max_connections` is over all upstreams."""
+    def __init__(
+        self, *, max_connections: int, max_header_bytes: int, via: bytes, tasks: Tasks
+    ) -> None:
+        """Must be made inside a running event loop. `max_connections` is over all upstreams.
+
+        `via` is what every request is marked with (core/wire/via.py).
+        """
         self._loop = asyncio.get_running_loop()
         self._watchdogs = Watchdogs(self._loop)
         self._max_header_bytes = max_header_bytes
+        self._via = b"Via: %b\r\n" % via
         self._tasks = tasks
         self._pooled = aiohttp.TCPConnector(
             limit=max_connections, keepalive_timeout=KEEPALIVE_SECONDS
@@ -129,11 +135,12 @@ class AiohttpUpstream:
             framing = b"Content-Length: %d\r\n" % length
         elif body is not None:
             framing = b"Transfer-Encoding: chunked\r\n"
-        head = b"%b %b HTTP/1.1\r\nHost: %b\r\n%b%b%b\r\n" % (
+        head = b"%b %b HTTP/1.1\r\nHost: %b\r\n%b%b%b%b\r\n" % (
             request.method.encode(),
             (target or "/").encode("utf-8", "surrogateescape"),
             host,
             render(request.fields),
+            self._via,
             framing,
             b"Connection: close\r\n" if request.fresh_connection else b"",
         )

@@ -394,3 +394,40 @@ def test_a_conversation_goes_on_only_from_what_would_be_served_now() -> None:
     assert not led(DEFAULT, ("x-cache-threshold", "0.95"))
     assert not led(replace(DEFAULT, semantic=SemanticRules(min_similarity=0.95)))
     assert not led(replace(DEFAULT, semantic=SemanticRules(enabled=False)))
+
+
+def test_without_an_epoch_of_an_operator_s_keys_are_what_they_were() -> None:
+    """Entries that outlast a version are found by the next one."""
+    asked, policy = request(question("pinned"), ANN), Policy(epoch="e0")
+    pinned = "1fdf5234b256a87d9195fac725a91fcac1fcc36ad395bb93f14319f5b6d6ef4c"
+    assert lookup_of(asked, policy).key.exact.hex() == pinned
+    others = Rules(1, (POOL,), policy, epochs=(("other", "e"), ("m1", "e"), ("m*", "")))
+    assert lookup_of(asked, rules=others).key.exact.hex() == pinned
+
+
+def test_an_operator_s_epoch_counts_beside_the_policy_s() -> None:
+    policies = (Policy(), Policy(epoch="a"), Policy(epoch="a,b"))
+    keys = {
+        lookup_of(request(question()), rules=Rules(1, (POOL,), policy, epochs=epochs)).key.settings
+        for policy in policies
+        for epochs in ((), (("m*", "a"),), (("m*", "b"),), (("m*", "a"), ("m?", "c")))
+    }
+    assert len(keys) == 12
+
+
+def test_before_a_cache_of_our_kind_wishes_tell_calls_apart() -> None:
+    def calls(pool: Pool) -> int:
+        wishes: tuple[dict[str, str], ...] = (
+            {},
+            {"Cache-Control": "max-age=5"},
+            {"x-cache-threshold": "0.9"},
+        )
+        rules = Rules(1, (pool,), DEFAULT)
+        asked = [request(question(), *fields.items()) for fields in wishes]
+        plans = [lookup_of(one, rules=rules) for one in asked]
+        assert len({plan.key.exact for plan in plans}) == 1
+        assert len({plan.answer for plan in plans}) == len({plan.flight for plan in plans})
+        return len({plan.flight for plan in plans})
+
+    assert calls(POOL) == 1
+    assert calls(replace(POOL, is_reprise=True)) == 3

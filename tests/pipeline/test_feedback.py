@@ -10,7 +10,8 @@ from proxy.core.cache.value import StoredResponse
 from proxy.core.errors import BadRequest
 from proxy.core.meaning.negatives import Negatives
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.feedback import FEEDBACK_PATH, Feedback, Opinion, Verdict, read
+from proxy.pipeline.chain import FEEDBACK_PATH
+from proxy.pipeline.feedback import Feedback, Opinion, Verdict, read
 from proxy.store.memory import MemoryStore
 from tests.conftest import StartProxy
 from tests.core.values import stored_response

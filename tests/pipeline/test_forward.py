@@ -51,7 +51,7 @@ def test_an_upgrade_goes_on_with_the_pools_own_fields() -> None:
         content_type=None,
     )
     pool = Pool("u", "https://u.example:8443/azure", api_key="own", fields=((b"x-team", b"own"),))
-    assert upgrade_head(asked, pool).split(b"\r\n") == [
+    assert upgrade_head(asked, pool, b"1.1 here").split(b"\r\n") == [
         b"GET /azure/v1/realtime?model=m1 HTTP/1.1",
         b"Host: u.example:8443",
         b"Upgrade: websocket",
@@ -59,6 +59,7 @@ def test_an_upgrade_goes_on_with_the_pools_own_fields() -> None:
         b"x-team: own",
         b"Authorization: Bearer own",
         b"Connection: Upgrade, close",
+        b"Via: 1.1 here",
         b"",
         b"",
     ]

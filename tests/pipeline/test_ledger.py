@@ -71,7 +71,7 @@ class Scene:
         self.aliases = Aliases()
         self.negatives = Negatives()
         self.acceptance = Acceptance(self.clock)
-        self.purged: list[Selector] = []
+        self.purged: list[Purged] = []
         self.renewed: list[Renewed] = []
         self.ledger = Ledger(
             store=self.store,
@@ -140,7 +140,7 @@ async def test_a_purge_of_others_is_made_here_once(scene: Scene) -> None:
     await scene.hear(purged, purged)
     assert scene.store.peek(KEY) is None
     assert scene.store.peek(OTHER) is not None
-    assert scene.purged == [selector]
+    assert scene.purged == [purged]
 
 
 async def test_what_was_purged_does_not_come_back(scene: Scene) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from proxy.app import App
-from proxy.pipeline.feedback import FEEDBACK_PATH
+from proxy.pipeline.chain import FEEDBACK_PATH
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer, chat_stream, frame
 from tests.fakes.client import Answer, ask, call, posting, question

@@ -153,3 +153,8 @@ def test_memory_is_bounded_whatever_is_asked() -> None:
         assert tracemalloc.get_traced_memory()[0] < 8 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_a_refusal_that_is_repeated_is_no_answer() -> None:
+    tally = tally_of(replace(ASKED, level=Level.NEGATIVE))
+    assert (tally.top(By.HITS, 9), tally.misses(9)) == ([], [])

@@ -107,11 +107,12 @@ async def test_fields_stand_on_the_wire_as_given_and_none_is_made_up(
         b"X-Empty: ",
         b"X-Chinese: " + "你好".encode(),
         b"X-Latin: caf\xe9",
+        b"Via: 1.1 test",
         b"Content-Length: 2",
         b"",
         b"",
     ]
-    assert heads[1] == b"GET / HTTP/1.1\r\nHost: " + authority + b"\r\n\r\n"
+    assert heads[1] == b"GET / HTTP/1.1\r\nHost: " + authority + b"\r\nVia: 1.1 test\r\n\r\n"
 
 
 async def test_redirects_are_not_followed_and_cookies_not_kept(

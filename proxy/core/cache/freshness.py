@@ -1,7 +1,29 @@
 """Age and freshness (RFC 9111 4.2, RFC 5861). All times in seconds."""
 
+import re
+from collections.abc import Mapping
+
 from proxy.core.cache.value import StoredResponse
 from proxy.core.policy import Policy
+
+_AGE = re.compile(rb"[ \t]*([0-9]+)[ \t]*(?:,.*)?")
+
+
+def made_at(values: Mapping[bytes, bytes], *, began: float, ended: float) -> float:
+    """The moment at which an answer was made: when it was whole, unless it came from a cache.
+
+    `values` are its fields by lower-case name. With an Age it is as old as that says, and the time
+    it was on its way is added (RFC 9111 4.2.3). An Age that is none is left out (5.1).
+    """
+    age_field = values.get(b"age")
+    if age_field is None:
+        return ended
+    told = _AGE.fullmatch(age_field)
+    return began - min(int(told[1][:10]), 2**31) if told else ended
+
+
+KEPT_STALE_SECONDS = 600.0
+"""How long journals keep what is stale, for an upstream that fails; memory keeps it as it can."""
 
 
 def freshness_lifetime(policy: Policy, asked: float | None, chance: float) -> float:

@@ -83,7 +83,7 @@ def make_key(
     pool: str,
     target: str,
     variant: Sequence[str | None],
-    epoch: str,
+    epoch: Json,
     settings: JsonObject,
     question: Question,
     masks: tuple[re.Pattern[str], ...],

@@ -38,6 +38,12 @@ class Unstorable(StrEnum):
     ITEMS = "items"
     """Fewer or more than were asked for."""
     TOO_LARGE = "too-large"
+    MEANING = "meaning"
+    """The upstream, a cache too, gave it to another question than it was made for."""
+    READ_ONLY = "read-only"
+    """The policy stores nothing."""
+    DOORKEEPER = "doorkeeper"
+    """The question came for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,9 @@ def shape_of(status: int, values: Mapping[bytes, bytes], *, is_shared: bool) -> 
         return DoNotStore(Unstorable.VARY)
     if b"content-type" in connection_options(values):
         return DoNotStore(Unstorable.CONTENT_TYPE)
+    if b"x-cache-similarity" in values:
+        # As an answer of its own it would be compared again, with questions yet further away.
+        return DoNotStore(Unstorable.MEANING)
     media_type = values.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media_type == b"application/json":
         return Shape.JSON

@@ -38,24 +38,28 @@ STORED = frozenset(
 """What is kept of a response besides its Content-Type: nothing of one request, client or moment."""
 
 
-_SHARED = STORED | {b"content-type", b"content-encoding", b"retry-after", b"x-should-retry"}
+_OF_CACHES = frozenset({b"age", b"cache-status", b"x-cache-entry", b"x-cache-similarity"})
+"""What caches on the way told of an answer."""
+_SHARED = STORED | _OF_CACHES
+_SHARED |= {b"content-type", b"content-encoding", b"retry-after", b"x-should-retry"}
 """What goes to those who share a call: what is stored, and what its body or status needs."""
 
 
-def forwarded(fields: Fields, replaced: Fields = ()) -> Fields:
-    """A request's fields as they go to the upstream, without our own x-cache-* fields.
+def forwarded(fields: Fields, replaced: Fields = (), *, keeps_wishes: bool = False) -> Fields:
+    """A request's fields as they go to the upstream.
 
     `replaced` takes the place of fields of the same name. Host, Expect and framing are made anew.
+    Our own x-cache-* fields stay only where `keeps_wishes`: for a cache of our kind.
     """
     options = connection_options(by_name(fields))
     unwanted = _NOT_FORWARDED | options | {n.lower() for n, _ in replaced}
-    return _without(fields, unwanted, replaced)
+    return _without(fields, unwanted, replaced, keeps_wishes=keeps_wishes)
 
 
 def upgrading(fields: Fields, replaced: Fields = ()) -> Fields:
     """A request's fields where upgrading the connection is its point: Upgrade goes on."""
     unwanted = _NOT_UPGRADED | {name.lower() for name, _ in replaced}
-    return _without(fields, unwanted, replaced)
+    return _without(fields, unwanted, replaced, keeps_wishes=False)
 
 
 def relayed(fields: Fields, values: Mapping[bytes, bytes]) -> bytes:
@@ -101,10 +105,13 @@ def render(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join([b"%b: %b\r\n" % field for field in fields])
 
 
-def _without(fields: Fields, unwanted: frozenset[bytes], replaced: Fields) -> Fields:
+def _without(
+    fields: Fields, unwanted: frozenset[bytes], replaced: Fields, *, keeps_wishes: bool
+) -> Fields:
     kept = [
         field
         for field in fields
-        if (name := field[0].lower()) not in unwanted and not name.startswith(b"x-cache-")
+        if (name := field[0].lower()) not in unwanted
+        and (keeps_wishes or not name.startswith(b"x-cache-"))
     ]
     return (*kept, *replaced)

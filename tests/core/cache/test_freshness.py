@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.cache.freshness import age, freshness_lifetime, is_ending, remaining
+from proxy.core.cache.freshness import age, freshness_lifetime, is_ending, made_at, remaining
 from proxy.core.policy import Policy
 from tests.core.values import NOW, stored_response
 
@@ -82,3 +82,37 @@ def test_the_end_of_a_lifetime_is_a_share_of_it(
 ) -> None:
     policy = Policy(ttl=ttl, ttl_jitter=0, refresh_ahead=share)
     assert is_ending(stored_response(ttl=100.0), policy, NOW + elapsed) is expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (None, 1010.0),
+        (b"0", 1000.0),
+        (b"60", 940.0),
+        (b" 60 ", 940.0),
+        (b"60, 70", 940.0),
+        (b"", 1010.0),
+        (b"-1", 1010.0),
+        (b"1.5", 1010.0),
+        (b"9" * 30, 1000.0 - 2**31),
+    ],
+)
+def test_an_answer_is_as_old_as_its_age_and_its_way_say(
+    told: bytes | None, expected: float
+) -> None:
+    values = {} if told is None else {b"age": told}
+    assert made_at(values, began=1000.0, ended=1010.0) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 100)), min_size=1, max_size=5))
+def test_age_adds_up_along_a_chain(hops: list[tuple[int, int]]) -> None:
+    """Each cache keeps the answer for a while and hands it on, which takes a moment."""
+    now, told, truth = 1e9, None, 1e9
+    for kept, way in hops:
+        began, now = now, now + way
+        created = made_at({} if told is None else {b"age": told}, began=began, ended=now)
+        truth = now if told is None else truth  # it was whole when the first had it
+        assert created <= truth
+        now += kept
+        told = b"%d" % age(stored_response(created=created), now)

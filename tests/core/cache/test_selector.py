@@ -1,10 +1,10 @@
 import pytest
 
-from proxy.core.cache.selector import Selector, read
+from proxy.core.cache.selector import PurgeOrder, Selector, read
 from proxy.core.cache.value import tenant_name
 from tests.core.values import stored_response
 
-STORED = stored_response(model="qwen3-8b", namespace="nightly", tags=("faq", "中文"))
+STORED = stored_response(model="qwen3-8b", namespace="nightly", tags=("faq", "中文", "product-[1]"))
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,14 @@ STORED = stored_response(model="qwen3-8b", namespace="nightly", tags=("faq", "�
         (Selector(tenant=STORED.tenant.hex()), False),
         (Selector(tag="中文"), True),
         (Selector(tag="fa"), False),
+        (Selector(tag="fa*"), True),
+        (Selector(tag="*文"), True),
+        (Selector(tag="FA*"), False),
+        (Selector(tag="product-[1]"), True),
+        (Selector(tag="product-?1?"), True),
         (Selector(namespace="nightly"), True),
-        (Selector(namespace="night*"), False),
+        (Selector(namespace="night*"), True),
+        (Selector(namespace="night"), False),
         (Selector(entry=STORED.id), True),
         (Selector(entry=STORED.id[:-1]), False),
         (Selector(model="qwen*", tag="faq", namespace="nightly"), True),
@@ -45,7 +51,12 @@ def test_a_selector_is_about_what_agrees_in_every_member(selector: Selector, sel
     ],
 )
 def test_a_purge_says_what_it_is_about(body: dict[str, object], selector: Selector) -> None:
-    assert read(body) == selector
+    assert read(body) == PurgeOrder(selector, body.get("soft") is True, False, False)
+
+
+def test_a_purge_says_what_is_to_be_done() -> None:
+    order = read({"tag": "a-*", "dry_run": True, "forward": True})
+    assert order == PurgeOrder(Selector(tag="a-*"), soft=False, dry_run=True, forward=True)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +70,9 @@ def test_a_purge_says_what_it_is_about(body: dict[str, object], selector: Select
         ({"all": "yes", "model": "m"}, "all must be"),
         ({"all": True, "soft": "yes"}, "soft must be"),
         ({"all": True, "soft": None}, "soft must be"),
+        ({"all": True, "dry_run": 1}, "dry_run must be"),
+        ({"all": True, "forward": "yes"}, "forward must be"),
+        ({"dry_run": True}, "say either"),
         ({"model": ""}, "model must be"),
         ({"tag": ["a"]}, "tag must be"),
         ({"tenant": None}, "tenant must be"),

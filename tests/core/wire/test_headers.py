@@ -54,6 +54,12 @@ def test_a_request_goes_on_without_what_is_for_this_hop() -> None:
     )
 
 
+def test_a_cache_of_our_kind_gets_the_wishes() -> None:
+    kept = forwarded(REQUEST, keeps_wishes=True)
+    assert {(b"X-Cache-TTL", b"1h"), (b"x-cache-anything", b"a")} <= set(kept)
+    assert len(kept) == len(forwarded(REQUEST)) + 2
+
+
 def test_the_operator_s_fields_replace_the_client_s() -> None:
     asked = ((b"AUTHORIZATION", b"Bearer k"), (b"authorization", b"Bearer l"), (b"A", b"1"))
     ours = ((b"Authorization", b"Bearer ours"), (b"X-Org", b"o"))
