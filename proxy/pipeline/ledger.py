@@ -161,12 +161,13 @@ class Ledger:
         yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES)]
         yield [*self._rejected.values(), *self._acceptance.barred()]
         now = self._clock.now()
-        aliases = [
-            Aliased(key, *alias, judge=self.judge, at=now) for key, alias in self._aliases.items()
-        ]
+        aliases = self._aliases.items()
         entries = list(self._store.scan())
         for first in range(0, len(aliases), SLICE_CHANGES):
-            yield aliases[first : first + SLICE_CHANGES]
+            yield [
+                Aliased(key, *alias, judge=self.judge, at=now)
+                for key, alias in aliases[first : first + SLICE_CHANGES]
+            ]
         for first in range(0, len(entries), SLICE_CHANGES):
             # What has gone meanwhile was told of.
             present = [
