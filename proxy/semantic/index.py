@@ -17,8 +17,6 @@ from pathlib import Path
 from time import monotonic
 from typing import BinaryIO, Generic, TypeVar
 
-import numpy as np
-
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.ports import Matrix, Neighbour, Vector
 from proxy.semantic.index_file import (

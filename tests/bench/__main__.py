@@ -19,15 +19,18 @@ from tests.bench.crowd import Crowd, measure_crowd
 from tests.bench.figures import Rounds, verdict
 from tests.bench.footprint import measure_memory, measure_start
 from tests.bench.generator import Generator
+from tests.bench.kept import keep, kept_soak, kept_warm_starts
+from tests.bench.lasting import Sharing
 from tests.bench.page import Findings, document, page
 from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.semantic import Scale, Semantic, measure_semantic
 from tests.bench.several import measure_several
-from tests.bench.sharing import Extent, Sharing, measure_sharing
+from tests.bench.sharing import Extent, measure_sharing
 from tests.bench.systems import start_all
-from tests.bench.vectors import keep, measure_vectors
+from tests.bench.vectors import keep as keep_vectors
+from tests.bench.vectors import measure_vectors
 from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
@@ -130,7 +133,7 @@ def _look_at_vectors(console: Console, options: argparse.Namespace) -> None:
         table.add_row(*map(str, asdict(one).values()))
     console.print(table)
     if not options.quick:
-        keep(engines)
+        keep_vectors(engines)
 
 
 def _bench(console: Console, options: argparse.Namespace) -> Findings:
@@ -176,8 +179,8 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         crowds=crowds,
         several=several,
         sharing=sharing,
-        warm_starts=None,
-        soak=None,
+        warm_starts={} if options.only else kept_warm_starts(),
+        soak=None if options.only else kept_soak(),
     )
 
 
@@ -213,6 +216,8 @@ def main() -> int:
         (docs / "bench.json").write_text(found)
         (docs / "benchmarks.md").write_text(page(findings))
         console.print(f"wrote {docs}/benchmarks.md and bench.json")
+    elif findings.sharing is not None and not options.quick:
+        keep("sharing", asdict(findings.sharing))
     if options.json:
         sys.stdout.write(json.dumps(document(findings)) + "\n")
     return 0

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,12 +19,12 @@ from tests.bench.figures import (
     Target,
 )
 from tests.bench.footprint import Memory, StartUp
+from tests.bench.lasting import Sharing, Soak, WarmStart
+from tests.bench.lasting_page import lasting_figures, lasting_section
 from tests.bench.parts import Part
 from tests.bench.semantic import Semantic
 from tests.bench.semantic_page import semantic_figures, semantic_section, vectors_section
 from tests.bench.several import Several
-from tests.bench.sharing import Sharing
-from tests.bench.soak import Soak
 from tests.bench.systems import (
     BARE_HIT,
     BARE_PASS,
@@ -36,7 +36,6 @@ from tests.bench.systems import (
 )
 from tests.bench.table import heading, judged_row, number, row
 from tests.bench.vectors import kept
-from tests.bench.warm_start import WarmStart
 
 _PACKAGES = (
     *("uvloop", "aiohttp", "orjson", "structlog", "prometheus-client"),
@@ -122,6 +121,9 @@ make bench                                            # writes this page and doc
 python -m tests.bench --quick                         # a look in a minute; writes nothing
 python -m tests.bench --only hit_json --rounds 9      # one piece of work
 python -m tests.bench --only semantic crowd           # what is found by meaning
+python -m tests.bench --only sharing                  # disk, Redis, and how soon others know
+python -m tests.bench.warm_start                      # 100,000 entries from Redis and from disk
+python -m tests.bench.soak --minutes 30               # memory under load
 python -m tests.bench --only vectors                  # in Redis; writes docs/bench-vectors.json
 ```
 """
@@ -142,7 +144,8 @@ class Findings:
     crowds: Sequence[Crowd]
     several: Several | None = None
     sharing: Sharing | None = None
-    warm_starts: Mapping[str, WarmStart] | None = None
+    warm_starts: Mapping[str, WarmStart] = field(default_factory=dict)
+    """These two are of commands of their own."""
     soak: Soak | None = None
 
     def judged(self) -> Iterator[tuple[Target, float | None]]:
@@ -151,6 +154,7 @@ class Findings:
             yield target, self.ratios.get(target.name)
         yield from footprint_figures(self.memory, self.start)
         yield from semantic_figures(self.semantic, self.crowds)
+        yield from lasting_figures(self.sharing, self.warm_starts, self.soak)
 
 
 def footprint_figures(
@@ -198,6 +202,8 @@ def document(findings: Findings) -> dict[str, object]:
         "crowds": [asdict(crowd) for crowd in findings.crowds],
         "several": asdict(findings.several) if findings.several else None,
         "sharing": asdict(findings.sharing) if findings.sharing else None,
+        "warm_start": {name: asdict(one) for name, one in findings.warm_starts.items()},
+        "soak": asdict(findings.soak) if findings.soak else None,
     }
 
 
@@ -311,6 +317,7 @@ def page(findings: Findings) -> str:
         + vectors_section(kept())
         + _footprint(findings.memory, findings.start)
         + _several(findings.several)
+        + lasting_section(findings.sharing, findings.warm_starts, findings.soak)
         + _parts(findings.parts)
         + _ELSEWHERE
         + "\n"

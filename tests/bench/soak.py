@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,7 @@ import uvloop
 from aiohttp import ClientSession
 
 from tests.bench.kept import keep
+from tests.bench.lasting import Soak
 from tests.bench.processes import Processes, all_metrics, free_port, python, resident_bytes
 from tests.bench.soak_load import ADMIN_TOKEN, Load
 from tests.bench.systems import Ours, ready_ours
@@ -47,33 +48,6 @@ class Sample:
 
     second: float
     rss_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Soak:
-    """What was found."""
-
-    minutes: float
-    requests: int
-    rps: float
-    outcomes: Mapping[str, int]
-    """By the detail of a hit, else by why the upstream was asked."""
-    purges: int
-    opinions: int
-    failures: int
-    not_alike: int
-    """Answers found by meaning to a question that means something else."""
-    events: Mapping[str, int]
-    """Log lines of warnings and errors."""
-    rss_settled_mb: float
-    rss_end_mb: float
-    rss_most_mb: float
-    growth: float
-    """Of resident memory, from a third of the time to the end; 0.01 is 1 %."""
-    entries: float
-    disk_mb: float
-    disk_dropped: float
-    redis_mb: float
 
 
 def growth(samples: Sequence[Sample]) -> tuple[float, float, float]:

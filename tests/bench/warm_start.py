@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from proxy.tasks import Tasks
 from tests.bench.crowd import DrawnVectors
 from tests.bench.kept import keep
 from tests.bench.lane import Lane
+from tests.bench.lasting import DISK, REDIS, WarmStart
 from tests.bench.processes import (
     BenchError,
     Processes,
@@ -51,7 +52,6 @@ from tests.fakes.models import prepared_models
 from tests.fakes.redis import running_redis
 from tests.store.redis_replicas import Replica
 
-REDIS, DISK = "redis", "disk"
 _SECRET = "the-secret-of-all-replicas-of-the-bench"
 _ANSWER_BYTES = 2048
 _REAL = 300
@@ -65,28 +65,6 @@ _POLL_SECONDS = 0.02
 _AUTHORIZATION = ("Authorization", "Bearer sk-bench-0123456789abcdef")
 _LOG_ENTRIES = 1_000_000
 """So many that no snapshot is written before all is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class WarmStart:
-    """What was found; seconds from spawning the process."""
-
-    entries: int
-    answers_s: float
-    """To the first 200 through it."""
-    ready_s: float
-    """Until it says that it is ready."""
-    served_s: float
-    """Until it holds all entries."""
-    found_s: float
-    """Until all are in the index of vectors."""
-    processor_s: float
-    """What it has used of the processor until then, all threads together."""
-    rss_mb: float
-    """Resident memory then."""
-    asked: int
-    """Questions asked afterwards, as stored and in other words; all were hits."""
-    reworded: int
 
 
 class _Entries:
@@ -332,6 +310,10 @@ async def measure_warm_starts(
     return found
 
 
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def main() -> int:
     """Run it, print the figures, and keep them unless there were few entries."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.warm_start", description=__doc__)
@@ -347,7 +329,7 @@ def main() -> int:
                 options.entries,
                 times=options.times,
                 kinds=options.only,
-                tell=lambda line: print(line, file=sys.stderr),
+                tell=_tell,
             )
         )
     told = {kind: asdict(one) for kind, one in found.items()}
