@@ -206,7 +206,7 @@ def main() -> int:
         )
     sys.stdout.write(json.dumps(asdict(found), indent=2) + "\n")
     for line in wrong:
-        sys.stdout.write(line + "\n")
+        sys.stderr.write(line + "\n")
     if options.minutes >= _LEAST_KEPT_MINUTES:
         keep("soak", asdict(found))
     return 0
