@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -83,9 +84,10 @@ async def test_figures_are_at_rest_when_nothing_happens(proxy: StartProxy) -> No
 def config(tmp_path: Path, upstream: ScriptedUpstream, settings: str) -> Config:
     file = tmp_path / "reprise.yaml"
     file.write_text(settings)
-    return load(
+    loaded = load(
         file, upstream=upstream.url, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
     )
+    return replace(loaded, static=replace(loaded.static, disk_enabled=False))
 
 
 async def test_a_reload_takes_over_every_bound(

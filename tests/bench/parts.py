@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
@@ -222,6 +222,7 @@ async def _measure(upstream_port: int, times: int) -> Sequence[Part]:
         admin_listen="127.0.0.1:0",
         env={},
     )
+    config = replace(config, static=replace(config.static, disk_enabled=False))
     null = os.open(os.devnull, os.O_WRONLY)
     writer = LineWriter(null)
     app = App(config, write=writer.write)

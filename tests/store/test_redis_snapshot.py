@@ -237,6 +237,7 @@ async def writers(*arguments: str) -> AsyncIterator[Callable[[], Awaitable[int]]
         *(sys.executable, "-m", "tests.store.redis_child", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     assert nursery.stdin is not None
     assert nursery.stdout is not None
@@ -253,5 +254,6 @@ async def writers(*arguments: str) -> AsyncIterator[Callable[[], Awaitable[int]]
     try:
         yield start
     finally:
-        nursery.kill()
+        # All of them: whoever holds its output would be waited for.
+        os.killpg(nursery.pid, signal.SIGKILL)
         await nursery.wait()
