@@ -41,6 +41,7 @@ from tests.bench.processes import (
     Processes,
     all_metrics,
     answers,
+    processor_seconds,
     resident_bytes,
 )
 from tests.bench.questions import ENGLISH
@@ -195,11 +196,6 @@ async def fill_disk(directory: Path, entries: _Entries) -> None:
         raise BenchError("; ".join(died))
 
 
-def _processor_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def _await_warm(ours: Ours, entries: _Entries, began: float, turn: int) -> WarmStart:
     """Look until all is there, and ask then."""
     reached: dict[str, float] = {}
@@ -222,7 +218,7 @@ def _await_warm(ours: Ours, entries: _Entries, began: float, turn: int) -> WarmS
             found = figures.get("reprise_semantic_entries", 0.0)
             note("found", is_so=found >= entries.count)
         time.sleep(_POLL_SECONDS if "answers" not in reached else 5 * _POLL_SECONDS)
-    used, resident = _processor_seconds(ours.process.pid), resident_bytes(ours.process.pid)
+    used, resident = processor_seconds(ours.process.pid), resident_bytes(ours.process.pid)
     every = max(1, entries.count // _ASKED)
     stored = list(islice(entries.texts(), 0, None, every))
     _ask(ours.port, stored, "detail=exact")
