@@ -63,6 +63,8 @@ _MOST_WAITING = 5000
 _PROSE = "The parcel left our warehouse on Monday and the carrier has scanned it twice since then. "
 _DEADLINE_SECONDS = 300.0
 _POLL_SECONDS = 0.02
+_SCRAPE_SECONDS = 0.2
+"""Seldom, for it takes some milliseconds of the process that is measured."""
 _AUTHORIZATION = ("Authorization", "Bearer sk-bench-0123456789abcdef")
 _LOG_ENTRIES = 1_000_000
 """So many that no snapshot is written before all is there."""
@@ -211,13 +213,12 @@ def _await_warm(ours: Ours, entries: _Entries, began: float, turn: int) -> WarmS
             note("answers", is_so=answers(ours.port, "/v1/models"))
         elif "ready" not in reached:
             note("ready", is_so=answers(ours.admin_port, "/readyz"))
-        # A scrape takes some milliseconds of the process that is measured.
         if "answers" in reached:
             figures = all_metrics(ours.admin_port)
             note("served", is_so=figures["reprise_entries"] >= entries.count)
             found = figures.get("reprise_semantic_entries", 0.0)
             note("found", is_so=found >= entries.count)
-        time.sleep(_POLL_SECONDS if "answers" not in reached else 5 * _POLL_SECONDS)
+        time.sleep(_SCRAPE_SECONDS if "answers" in reached else _POLL_SECONDS)
     used, resident = processor_seconds(ours.process.pid), resident_bytes(ours.process.pid)
     every = max(1, entries.count // _ASKED)
     stored = list(islice(entries.texts(), 0, None, every))
