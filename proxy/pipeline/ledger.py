@@ -30,7 +30,7 @@ from proxy.ports import Clock, Journal, Store, TakeIn
 SLICE_SECONDS = 0.001
 """How long taking in keeps the event loop at a time."""
 SLICE_CHANGES = 256
-LEARNT_AT_ONCE = 32
+LEARNT_AT_ONCE = 64
 """A thread takes in what was learnt: the way there and back costs more than an entry."""
 MAX_DELETED = 65536
 MAX_UNLEARNT = 4096
