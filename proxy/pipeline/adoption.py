@@ -112,15 +112,12 @@ class Adoption:
 
     async def _take_in_cell(self, cell: Sequence[Learnt], space: Space, history: bytes) -> None:
         # What came back is not trusted: a text whose vector is none gets one of ours.
-        are_fit = are_vectors([one.vector for one in cell])
+        are_fit = are_vectors([one.vector for one in cell], space.encoder.dimensions)
         fit = [one for one, is_fit in zip(cell, are_fit, strict=True) if is_fit]
-        try:
-            if fit:
-                vectors = from_bytes([one.vector for one in fit])
-                latest = max(one.until for one in fit)
-                await space.index.take_in(history, [one.key for one in fit], vectors, until=latest)
-        except ValueError:
-            fit = []  # not of the size that this encoder makes
+        if fit:
+            vectors = from_bytes([one.vector for one in fit])
+            latest = max(one.until for one in fit)
+            await space.index.take_in(history, [one.key for one in fit], vectors, until=latest)
         for one in fit:
             self._take_in(one, space)
         taken = {one.key for one in fit}

@@ -122,18 +122,3 @@ async def test_a_vector_that_is_none_is_made_anew_and_harms_no_other(
     await taken_in(other, [replace(bad, vector=vector), other_learnt], stored)
     assert await other.finds(near(ASKED)) == stored.key
     assert len(other.meaning) == len(other.index) == 2
-
-
-async def test_an_index_that_refuses_a_size_gets_vectors_of_our_own(
-    level: Level, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noted = level.heard()
-    stored = await level.know(near(STORED))
-    other = Level()
-
-    async def refuse(*anything: object, **more: object) -> None:
-        raise ValueError("a vector of shape (2,), not (1024,)")
-
-    monkeypatch.setattr(other.index, "take_in", refuse)
-    await taken_in(other, noted, stored)
-    assert await other.finds(near(ASKED)) == stored.key

@@ -19,11 +19,13 @@ def from_bytes(packed: Sequence[bytes]) -> npt.NDArray[np.float32]:
     return np.frombuffer(b"".join(packed), _FLOAT32).reshape(len(packed), -1)
 
 
-def are_vectors(packed: Sequence[bytes]) -> list[bool]:
-    """Of each, whether it is a vector of length 1, and as long as the first."""
-    sizes = [len(one) == len(packed[0]) and len(one) % _FLOAT32.itemsize == 0 for one in packed]
-    if not all(sizes):
-        return [is_one and are_vectors([one])[0] for is_one, one in zip(sizes, packed, strict=True)]
-    lengths = np.linalg.norm(from_bytes(packed), axis=1)
+def are_vectors(packed: Sequence[bytes], dimensions: int) -> list[bool]:
+    """Of each, whether it is a vector of length 1 and of so many dimensions."""
+    size = dimensions * _FLOAT32.itemsize
+    sized = [one for one in packed if len(one) == size > 0]
+    if not sized:
+        return [False] * len(packed)
     # What is no number is within no bound.
-    return [bool(one) for one in np.abs(lengths - 1.0) < _LENGTH_TOLERANCE]
+    are_long = np.abs(np.linalg.norm(from_bytes(sized), axis=1) - 1.0) < _LENGTH_TOLERANCE
+    found = iter(are_long.tolist())
+    return [len(one) == size and next(found) for one in packed]

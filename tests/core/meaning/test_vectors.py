@@ -17,5 +17,7 @@ def test_what_is_no_vector_of_length_1_is_told_apart() -> None:
     long = to_bytes(np.array([0.6, 0.8, 1.0, 0.0], np.float32))
     odd = to_bytes(np.array([np.nan, 1.0, 0.0, 0.0], np.float32))
     other = to_bytes(np.array([1.0, 0.0], np.float32))
-    assert are_vectors([one, long, odd, bytes(16), one]) == [True, False, False, False, True]
-    assert are_vectors([one, other, one[:-1], long]) == [True, False, False, False]
+    assert are_vectors([one, long, odd, bytes(16), one], 4) == [True, False, False, False, True]
+    assert are_vectors([other, one[:-1], long, one], 4) == [False, False, False, True]
+    assert are_vectors([other, b""], 4) == [False, False]
+    assert are_vectors([b"", one], 0) == [False, False]
