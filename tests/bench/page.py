@@ -57,8 +57,9 @@ Reprise writes JSON log lines to a file, metrics are on. On a miss each request 
 answer is also recorded and stored. Times are in microseconds unless marked otherwise.
 
 Hits are measured as shipped: questions are compared by meaning too, and an exact hit does not get
-so far. Misses and what passes through are measured with `semantic: {{enabled: false}}`, for their
-counterparts compare nothing; what being compared adds to a miss stands under "By meaning".
+so far. Misses and what passes through are measured without the semantic level and without disk, for
+their counterparts compare nothing and keep nothing; what being compared adds to a miss stands under
+"By meaning", and what disk adds under "Disk, Redis, replicas".
 
 At one connection all processes share one processor: they take turns anyway, and left free on a
 virtual machine each hand-over costs 10 or 80 us by the scheduler's whim, more than what is measured
