@@ -1,41 +1,31 @@
 """Puts it together: a configuration becomes a running application. Knows all concrete classes."""
 
 import asyncio
-import hashlib
-import importlib
 import logging
-import platform
 import random
 import secrets
-import socket
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from proxy import __version__
-from proxy.admin.invalidation import Invalidation
-from proxy.admin.questions import Questions
-from proxy.admin.routes import Controls, application
-from proxy.admin.sets import Sets
+from proxy.admin.routes import application
 from proxy.clock import SystemClock
+from proxy.condition import Condition
 from proxy.config import Config
-from proxy.config_values import Address
+from proxy.core.address import Address
 from proxy.core.cache.budget import Budget
-from proxy.core.cache.change import Change, Learnt, Purged, Put, Renewed
-from proxy.core.cache.epochs import Epochs, in_force, renew
-from proxy.core.cache.selector import Selector
+from proxy.core.cache.change import Change, Put
+from proxy.core.cache.epochs import in_force
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.exchange import Exchange
 from proxy.core.meaning.negatives import Negatives
-from proxy.core.policy import SemanticRules
 from proxy.core.wire.operation import Operation, discover
 from proxy.core.wire.via import hop_value
+from proxy.oversight import Oversight
 from proxy.persistence import COUNTERS, Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
@@ -43,13 +33,12 @@ from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.chain import Chain
 from proxy.pipeline.doorkeeper import Doorkeeper
-from proxy.pipeline.explain import Explainer
 from proxy.pipeline.feedback import Feedback, Opinion
 from proxy.pipeline.fetch import Fetcher
+from proxy.pipeline.invalidator import Invalidator
 from proxy.pipeline.journaled import JournaledStore
 from proxy.pipeline.ledger import Ledger
 from proxy.pipeline.pipeline import Pipeline
-from proxy.pipeline.purge import Survey, survey
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.related import Related
@@ -57,36 +46,31 @@ from proxy.pipeline.replicas import Replicas
 from proxy.pipeline.turns import Turns
 from proxy.ports import Clock
 from proxy.reload import POLL_SECONDS, Reloader, ReloadResult, Trigger
+from proxy.semantic_loader import SemanticLoader, semantic_rules
 from proxy.server.connection import Server
 from proxy.server.decode import Limits
-from proxy.server.encode import STALL_SECONDS, Encoder
+from proxy.server.encode import Encoder
 from proxy.server.handler import Handler
 from proxy.server.incoming import request_of
+from proxy.server.listening import BACKLOG, bound, url_of
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.audit import Audit
 from proxy.telemetry.log import StructLog, trace_of
-from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
-
-if TYPE_CHECKING:  # what it brings is loaded where it is needed
-    from proxy.pipeline.meaning import Meaning
-    from proxy.semantic_level import SemanticLevel
 
 _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
 _COUNTERS = frozenset({"evictions", "vectors_left_out"})
-BACKLOG = 1024
-"""Connections that the system holds for us until we take them."""
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
-STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +124,6 @@ class App:
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
         self._generation = 0
-        self._epochs: Epochs = ()
         self._audit = Audit(self.log, clock.now)
         self._acceptance = Acceptance(clock, self._note)
         self._refusals = Refusals()
@@ -154,10 +137,6 @@ class App:
         self._store = JournaledStore(self._memory, note=self._note, clock=clock)
         self._aliases = Aliases()
         self._negatives = Negatives()
-        self._level: SemanticLevel | None = None
-        self._is_loading = False
-        self._has_loaded = False
-        """Whether what is to be loaded at the start is there, or known to be missing."""
         self._hop = f"reprise-{secrets.token_hex(6)}"  # like none that a request passed before
         self._upstream = AiohttpUpstream(
             max_connections=static.max_connections,
@@ -186,8 +165,8 @@ class App:
             aliases=self._aliases,
             feedback=self._feedback,
             acceptance=self._acceptance,
-            on_purged=self._purged_elsewhere,
-            on_renewed=self._renewed_elsewhere,
+            on_purged=lambda purged: self.invalidator.purged_elsewhere(purged),
+            on_renewed=lambda renewed: self.invalidator.renewed_elsewhere(renewed),
             clock=clock,
         )
         self._persistence = Persistence(
@@ -233,6 +212,30 @@ class App:
             doubted=self._ledger.doubted,
         )
         self._keep_door(config)
+        self.invalidator = Invalidator(
+            store=self._store,
+            recorder=self._recorder,
+            fetcher=self._fetcher,
+            refusals=self._refusals,
+            ledger=self._ledger,
+            audit=self._audit,
+            clock=clock,
+            on_epochs=self._swap_pipeline,
+        )
+        self.semantic = SemanticLoader(
+            current=lambda: self.reloader.current,
+            store=self._store,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            ledger=self._ledger,
+            feedback=self._feedback,
+            vectors=lambda: self._persistence.vectors(),
+            note=self._note,
+            on_made=self._swap_pipeline,
+            clock=clock,
+            tasks=self._tasks,
+            log=self.log,
+        )
         self._background = Background(
             turns=self._turns,
             budget=Budget(
@@ -252,7 +255,6 @@ class App:
             store=self._store,
             clock=clock,
         )
-        self._gate_digest = b""
         self._encoder = Encoder(clock)
         loop = asyncio.get_running_loop()
         self._reporter = Reporter(self.log, self.metrics)
@@ -278,7 +280,6 @@ class App:
             config,
             report=self._reloaded,
         )
-        self.metrics.watch(self._figures, _COUNTERS | COUNTERS)
         self.metrics.watch_tasks(
             lambda: heartbeats.pulses(self._tasks.heartbeats, now=loop.time(), wall=clock.now())
         )
@@ -294,15 +295,34 @@ class App:
             max_field_size=static.max_header_bytes,
             max_headers=MAX_FIELDS,
         )
+        self.condition = Condition(
+            has_started=lambda: bool(self.url),
+            encoder=self._encoder,
+            persistence=self._persistence,
+            semantic=self.semantic,
+            tasks=self._tasks,
+            memory=self._memory,
+            handler=self._handler,
+            fetcher=self._fetcher,
+            server=self._server,
+            refusals=self._refusals,
+            turns=self._turns,
+            related=self._related,
+            aliases=self._aliases,
+            negatives=self._negatives,
+        )
+        self.metrics.watch(self.condition.figures, _COUNTERS | COUNTERS)
         self._runners: list[web.BaseRunner] = []
-        self._stop_watching: list[Callable[[], object]] = []
+        self._stop_watching: list[Callable[[], object]] = [self.semantic.stop]
         self.url = ""
         self.admin_url = ""
 
     async def start(self) -> None:
         """Listen. Raises OSError where an address cannot be had."""
         static = self.reloader.current.static
-        admin = web.AppRunner(application(self._controls()), access_log=None, logger=_SILENT)
+        admin = web.AppRunner(
+            application(self._oversight().controls()), access_log=None, logger=_SILENT
+        )
         data = web.ServerRunner(self._server)
         # The admin listener first: whoever sees the data port open may ask whether it is ready.
         if self._worker is None:
@@ -319,7 +339,7 @@ class App:
                 told = {"upstream": pool.url, "remedy": "leave out /v1: clients send it"}
                 self.log.emit("warning", "the upstream's URL ends in /v1", told)
         self._keep_loops()
-        self._load_semantic(self.reloader.current)
+        self.semantic.load(self.reloader.current)
         stop = self._tasks.spawn(self._persistence.start(), "load-entries")
         self._stop_watching.append(stop)
         if self._worker is None:
@@ -366,8 +386,7 @@ class App:
         await self._server.shutdown(0.1)  # whoever is still there is cut
         await self._tasks.drain(max(0.0, end - loop.time()))
         self._recorder.flush()
-        if self._level is not None:
-            await self._level.close()
+        await self.semantic.close()
         await self._persistence.close()
         for runner in (*data, admin):
             await runner.cleanup()
@@ -403,41 +422,11 @@ class App:
         self._background.budget.tokens_per_hour = dynamic.background_tokens_per_hour
         self._handler.limits = _limits(config)
         self._keep_door(config)
-        if _semantic_rules(config) != _semantic_rules(self.reloader.current):
+        if semantic_rules(config) != semantic_rules(self.reloader.current):
             self._aliases.clear()  # they were judged by other rules
-        self._judge_by(config)
+        self.semantic.judge_by(config)
         self._handler.pipeline = self._pipeline(config)
-        self._load_semantic(config)
-
-    async def purge(self, selector: Selector, soft: bool, by: str = "") -> int:
-        """Take out what a selector names, of answers on their way too; how many were stored.
-
-        `by` is who asked for it.
-        """
-        count = self._take_out(selector)
-        count += await self._ledger.purge(selector, soft=soft, by=by)
-        self._audit.note("purge", by, _purge_told(selector, soft=soft) | {"count": count})
-        return count
-
-    def renew(self, model: str, epoch: str, by: str) -> None:
-        """Give models another epoch, or with an empty one none; `by` is who asked for it."""
-        # Later than all before, whatever the clock of whoever set them says.
-        at = max([self._clock.now(), *(one.at + 1e-6 for one in self._epochs)])
-        change = Renewed(model, epoch, at, by)
-        self._take_renewed(change)
-        self._note(change)
-        self._audit.note("epoch", by, {"model": model, "epoch": epoch})
-
-    def _renewed_elsewhere(self, change: Renewed) -> None:
-        self._take_renewed(change)
-        told = {"model": change.model, "epoch": change.epoch}
-        self._audit.keep(change.at, "epoch", change.by, told)
-
-    def _take_renewed(self, change: Renewed) -> None:
-        epochs = renew(self._epochs, change)
-        if epochs is not self._epochs:
-            self._epochs = epochs
-            self._handler.pipeline = self._pipeline(self.reloader.current)
+        self.semantic.load(config)
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
@@ -464,12 +453,12 @@ class App:
     def _pipeline(self, config: Config) -> Pipeline:
         self._generation += 1
         return Pipeline(
-            rules=replace(config.rules(self._generation), epochs=in_force(self._epochs)),
+            rules=replace(config.rules(self._generation), epochs=in_force(self.invalidator.epochs)),
             operations=self._operations,
             secret=self._secret,
             store=self._store,
             aliases=self._aliases,
-            semantic=self._level.meaning if self._level is not None else None,
+            semantic=self.semantic.meaning,
             acceptance=self._acceptance,
             fetcher=self._fetcher,
             recorder=self._recorder,
@@ -485,85 +474,13 @@ class App:
             replicas=self._replicas,
         )
 
-    def _load_semantic(self, config: Config) -> None:
-        """Load the semantic level, where some route wants it and it is not there."""
-        policies = (config.dynamic.policy, *(route.policy for route in config.dynamic.routes))
-        is_wanted = any(policy.semantic.enabled for policy in policies) and config.static.encoders
-        if is_wanted and self._level is None and not self._is_loading:
-            self._is_loading = True
-            # Who stops meanwhile does not wait for it.
-            stop = self._tasks.spawn(self._bring_semantic(), "load-semantic")
-            self._stop_watching.append(stop)
-        elif not is_wanted and self._level is None:
-            self._ledger.learn_nothing()
-
-    async def _bring_semantic(self) -> None:
-        try:
-            # A thread, for the libraries take their time and exact answers are served meanwhile.
-            module = await asyncio.to_thread(importlib.import_module, "proxy.semantic_level")
-            try:
-                await self._make_semantic(module)
-            except (OSError, module.VerifierError) as error:
-                remedy = "exact answers are served; mend it and restart"
-                told = {"why": str(error), "remedy": remedy}
-                self.log.emit("error", "nothing is compared by meaning", told)
-        finally:
-            if self._level is None:
-                self._ledger.learn_nothing()
-            self._is_loading = False
-            self._has_loaded = True
-
-    async def _make_semantic(self, module: ModuleType) -> None:
-        static = self.reloader.current.static
-        gate = await asyncio.to_thread(module.make_gate, static.verifier)
-        self._gate_digest = await asyncio.to_thread(module.gate_digest, static.verifier)
-        identities = await asyncio.to_thread(module.identities_of, static.encoders)
-        shared = self._persistence.vectors() if static.index == "redis" else None
-        link, recall = shared or (None, None)
-        level: SemanticLevel = module.SemanticLevel(
-            encoders=static.encoders,
-            identities=identities,
-            gate=gate,
-            scan_below=static.scan_below,
-            store=self._store,
-            aliases=self._aliases,
-            negatives=self._negatives,
-            clock=self._clock,
-            tasks=self._tasks,
-            log=self.log,
-            note=self._note,
-            recall=recall,
-            link=link,
-            prefix=static.redis_prefix,
-        )
-        self._level = level
-        self._judge_by(self.reloader.current)
-        self._feedback.questions = level.meaning
-        self._handler.pipeline = self._pipeline(self.reloader.current)
-        await self._ledger.learn_by(level.meaning)
-        await level.loaded()
-
-    def _judge_by(self, config: Config) -> None:
-        """Say what decides by meaning from now on."""
-        if self._level is not None:
-            rules = [one.fingerprint for one in _semantic_rules(config)]
-            digest = hashlib.sha256(self._gate_digest + "\n".join(rules).encode())
-            self._ledger.judge = self._level.meaning.judge = digest.digest()
-
-    def _take_out(self, selector: Selector) -> int:
-        """Take out of all but the store; how many refusals there were."""
-        self._recorder.flush()
-        self._fetcher.purged(selector)
-        return self._refusals.purge(selector)
-
-    def _purged_elsewhere(self, purged: Purged) -> None:
-        self._take_out(purged.selector)
-        told = _purge_told(purged.selector, soft=purged.soft)
-        self._audit.keep(purged.at, "purge", purged.by, told)
-
     def _use_secret(self, secret: bytes) -> None:
         """Take over the secret that replicas have in common."""
         self._secret = secret
+        self._swap_pipeline()
+
+    def _swap_pipeline(self) -> None:
+        """Let what has become another count from the next request on."""
         self._handler.pipeline = self._pipeline(self.reloader.current)
 
     def _note(self, change: Change) -> None:
@@ -575,12 +492,12 @@ class App:
             tokens = stored.prompt_tokens + stored.completion_tokens
             self.metrics.background_tokens(Kind.CLIENT, tokens)
         self._note(Put(stored, plan.key.followed))
-        if self._level is not None:
-            self._level.meaning.learn(plan, stored)
+        if self.semantic.meaning is not None:
+            self.semantic.meaning.learn(plan, stored)
 
     def _forget(self, key: bytes, *, is_evicted: bool = False) -> None:
-        if self._level is not None:
-            self._level.meaning.forget(key, is_evicted=is_evicted)
+        if self.semantic.meaning is not None:
+            self.semantic.meaning.forget(key, is_evicted=is_evicted)
 
     def _heard(self, opinion: Opinion) -> None:
         self.metrics.opinion(opinion.verdict)
@@ -597,83 +514,30 @@ class App:
         await runner.setup()
         self._runners.append(runner)
 
-    def _controls(self) -> Controls:
-        async def reload() -> dict[str, Any]:
-            return _told(await self.reloader.reload("admin"))
-
-        return Controls(
-            version={"version": __version__, "python": platform.python_version()},
-            token=self.reloader.current.static.admin_token,
-            state=self._state,
-            detail=self._detail,
-            metrics=self.exposition,
-            metrics_content_type=CONTENT_TYPE,
-            config=lambda: self.reloader.current.redacted(),
-            reload=reload,
-            invalidation=self._invalidation(),
-            sets=self._sets(),
-            questions=self._questions(),
-            feedback=self._hear_operator,
-        )
-
-    def _invalidation(self) -> Invalidation:
-        return Invalidation(
-            purge=self.purge,
-            survey=self._survey,
-            renew=self.renew,
-            epochs=lambda: self._epochs,
-            audit=self._audit,
-            chain=self._chain,
-            hop=self._hop,
-        )
-
-    def _sets(self) -> Sets:
-        return Sets(
-            store=self._store,
-            tally=self._tally,
-            companions=self._companions,
-            beginning=lambda: self._epochs,
-            take=self._take_set,
+    def _oversight(self) -> Oversight:
+        return Oversight(
+            condition=self.condition,
+            exposition=self.exposition,
             settle=self._settle,
-            upstreams=lambda: [pool.name for pool in self._handler.pipeline.rules.pools],
+            reloader=self.reloader,
             secret=lambda: self._secret,
+            hop=self._hop,
+            operations=self._operations,
+            handler=self._handler,
+            store=self._store,
+            memory=self._memory,
+            aliases=self._aliases,
+            negatives=self._negatives,
+            acceptance=self._acceptance,
+            semantic=self.semantic,
+            ledger=self._ledger,
+            invalidator=self.invalidator,
+            feedback=self._feedback,
+            chain=self._chain,
+            tally=self._tally,
             audit=self._audit,
             clock=self._clock,
         )
-
-    async def _take_set(self, changes: Sequence[Change]) -> int:
-        """Take over what another proxy has exported; how many entries are stored."""
-        now = self._clock.now()
-        chosen = [change for change in changes if self._is_wanted(change, now)]
-        await self._ledger.take_over(chosen)
-        return sum(
-            self._memory.peek(change.stored.key) is change.stored
-            for change in chosen
-            if isinstance(change, Put)
-        )
-
-    def _is_wanted(self, change: Change, now: float) -> bool:
-        if not isinstance(change, Put):
-            return isinstance(change, Learnt | Renewed)
-        stored = change.stored
-        there = self._memory.peek(stored.key)
-        return stored.created + stored.ttl > now and (
-            there is None or there.created < stored.created
-        )
-
-    async def _companions(self, keys: Sequence[bytes]) -> Sequence[Change]:
-        return await self._level.meaning.learnt(keys) if self._level is not None else ()
-
-    async def _survey(self, selector: Selector) -> Survey:
-        self._recorder.flush()
-        return await survey(self._store, selector)
-
-    async def _hear_operator(self, opinion: Opinion, by: str) -> bool:
-        is_taken = await self._feedback.take(opinion, lambda stored: True)
-        if is_taken:
-            told = {"entry": opinion.entry, "verdict": opinion.verdict}
-            self._audit.note("feedback", by, told)
-        return is_taken
 
     def _keep_door(self, config: Config) -> None:
         if not config.dynamic.doorkeeper:
@@ -681,81 +545,13 @@ class App:
         elif self._fetcher.doorkeeper is None:
             self._fetcher.doorkeeper = Doorkeeper()
 
-    def _questions(self) -> Questions:
-        def meaning() -> "Meaning | None":
-            return self._level.meaning if self._level is not None else None
-
-        explainer = Explainer(
-            operations=self._operations,
-            secret=self._secret,
-            store=self._store,
-            aliases=self._aliases,
-            negatives=self._negatives,
-            acceptance=self._acceptance,
-            clock=self._clock,
-            meaning=meaning,
-        )
-        return Questions(
-            tally=self._tally,
-            store=self._store,
-            explainer=explainer,
-            clock=self._clock,
-            rules=lambda: self._handler.pipeline.rules,
-            meaning=meaning,
-            settle=self._settle,
-        )
-
-    def _state(self) -> str:
-        if self._encoder.is_draining:
-            return "draining"
-        if not self.url:
-            return "starting"
-        is_loading = self._is_loading and not self._has_loaded
-        return "loading" if is_loading or self._persistence.is_loading else "ok"
-
-    def _detail(self) -> dict[str, Any]:
-        now = asyncio.get_running_loop().time()
-        return {
-            "tasks": heartbeats.detail(self._tasks.heartbeats, now=now),
-            "parts": self._parts(),
-        }
-
-    def _parts(self) -> dict[str, str]:
-        """What may be broken while requests are served: "ok", "off", or what is wrong."""
-        if self._is_loading:
-            semantic = "loading"
-        elif self._level is not None:
-            semantic = "ok" if self._level.figures()["encoders_ready"] else "no encoder"
-        else:
-            semantic = "missing" if self._has_loaded else "off"
-        return {"semantic": semantic, **self._persistence.states()}
-
-    def _figures(self) -> dict[str, float]:
-        return {
-            "entries": len(self._memory),
-            "store_bytes": self._memory.size_bytes,
-            "evictions": self._memory.evictions,
-            "in_flight_requests": self._handler.in_flight,
-            "flights": len(self._fetcher.flights),
-            "connections": len(self._server.connections),
-            "background_tasks": len(self._tasks),
-            "refusals": len(self._refusals),
-            "background_requests_waiting": len(self._turns),
-            "related_pairs": self._related.followers.pairs,
-            "related_bytes": self._related.followers.size_bytes,
-            "aliases": len(self._aliases),
-            "negative_pairs": len(self._negatives),
-            **(self._level.figures() if self._level is not None else {}),
-            **self._persistence.figures(),
-        }
-
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:
         outcome = "applied" if result.applied else "failed" if result.problems else "unchanged"
         self.metrics.reload(trigger, outcome)
         self.log.emit(
             "error" if result.problems else "info",
             f"configuration {outcome}",
-            {"trigger": trigger, **_told(result)},
+            {"trigger": trigger, **result.told()},
         )
 
     def _task_died(self, name: str, error: BaseException) -> None:
@@ -763,64 +559,8 @@ class App:
         self.log.emit("error", "background task died", {"task": name, **trace_of(error)})
 
 
-def bound(
-    address: Address, key: str, *, is_shared: bool = False, listens: bool = True
-) -> socket.socket:
-    """A socket that is bound to an address and listens, unless told otherwise.
-
-    What is shared may be bound by several processes; those that listen share what comes in.
-    Raises OSError, which names the configuration's `key`, where the address cannot be had.
-    """
-    listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if is_shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        if listener.family is socket.AF_INET6:
-            # As create_server: the same port of IPv4 is another address.
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if sys.platform == "linux":
-            # A closed connection whose client never takes the rest goes away by itself.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
-        listener.bind((address.host, address.port))
-        if listens:
-            listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise OSError(f"{key} {address}: {error.strerror}") from error
-    return listener
-
-
-def url_of(listener: socket.socket) -> str:
-    """The URL of a socket's address."""
-    host, port = listener.getsockname()[:2]
-    return f"http://{Address(host, port)}"
-
-
-def _semantic_rules(config: Config) -> tuple[SemanticRules, ...]:
-    dynamic = config.dynamic
-    return tuple(
-        policy.semantic for policy in (dynamic.policy, *(r.policy for r in dynamic.routes))
-    )
-
-
-def _purge_told(selector: Selector, *, soft: bool) -> dict[str, Any]:
-    """What the audit list tells of a purge."""
-    chosen = {name: value for name, value in asdict(selector).items() if value}
-    return {"selector": chosen, "soft": soft}
-
-
 def _limits(config: Config) -> Limits:
     dynamic = config.dynamic
     return Limits(
         max_body_bytes=dynamic.max_body_bytes, max_keyed_body_bytes=dynamic.max_keyed_body_bytes
     )
-
-
-def _told(result: ReloadResult) -> dict[str, Any]:
-    return {
-        "applied": result.applied,
-        "unchanged": result.unchanged,
-        "problems": [str(problem) for problem in result.problems],
-        "restart_required": list(result.restart_required),
-    }

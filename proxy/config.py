@@ -25,7 +25,7 @@ from proxy.config_model import (
     Timeouts,
     Ttl,
 )
-from proxy.config_values import Address
+from proxy.core.address import Address
 from proxy.core.policy import (
     BypassRules,
     Deadlines,

@@ -15,7 +15,6 @@ from proxy.config_file import resolve
 from proxy.config_values import (
     DURATION_PATTERN,
     SIZE_PATTERN,
-    Address,
     FromEnv,
     check_not_empty,
     format_duration,
@@ -42,6 +41,7 @@ from proxy.config_values import (
     parse_word,
     redacted_url,
 )
+from proxy.core.address import Address
 
 REDACTED = "***"
 """Stands for a secret that is set."""

@@ -1,8 +1,9 @@
 """The notations of the configuration: durations, sizes, addresses, URLs, scopes, patterns."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from proxy.core.address import Address
 
 
 class ConfigValueError(ValueError):
@@ -18,18 +19,6 @@ class FromEnv(str):
     """Text with something from the environment in it: it has no YAML type of its own."""
 
     __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a listener listens; an IPv6 host stands without its brackets."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 _NUMBER = r"(\d{1,16}(?:\.\d{1,16})?)"

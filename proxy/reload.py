@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from watchfiles import awatch
 
@@ -38,6 +38,15 @@ class ReloadResult:
     """Why nothing was changed."""
     restart_required: tuple[str, ...] = ()
     """Keys whose value in the file differs from the one in force until a restart."""
+
+    def told(self) -> dict[str, Any]:
+        """As the log and the admin listener tell it."""
+        return {
+            "applied": self.applied,
+            "unchanged": self.unchanged,
+            "problems": [str(problem) for problem in self.problems],
+            "restart_required": list(self.restart_required),
+        }
 
 
 class Reloader:

@@ -50,6 +50,15 @@ def _blocking_calls_fail() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _the_users_own_data_is_left_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What keeps things in the user's data directory keeps them elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPRISE_MODELS", str(prepared_models()))
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     """A clock that stands still until the test moves it."""

@@ -1,9 +1,7 @@
 """What the composition root joins."""
 
 import asyncio
-import json
-import sys
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,12 +10,11 @@ import pytest
 from proxy.app import App
 from proxy.config import Config, load
 from proxy.pipeline.record import Recorder
-from proxy.semantic import models
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_answer
-from tests.fakes.client import ask, call, question
+from tests.fakes.client import ask, question
 from tests.fakes.clock import FakeClock
-from tests.fakes.semantic import NEAR, FakeLevel, comparing_by_words
+from tests.fakes.semantic import NEAR, comparing_by_words
 from tests.fakes.upstream import ScriptedUpstream, json_reply
 from tests.pipeline.level import ASKED, STORED
 from tests.watch import figure, until
@@ -72,20 +69,13 @@ async def test_memory_is_bounded_and_the_least_used_goes_first(
         assert (await ask(app.url, question("Q1"))).is_hit == (kept == 20)
 
 
-async def test_figures_are_at_rest_when_nothing_happens(proxy: StartProxy) -> None:
-    async with proxy() as app:
-        await ask(app.url)
-        for name in ("in_flight_requests", "flights"):
-            assert figure(app, name) == 0
-        assert figure(app, "entries") == 1
-
-
 def config(tmp_path: Path, upstream: ScriptedUpstream, settings: str) -> Config:
     file = tmp_path / "reprise.yaml"
     file.write_text(settings)
-    return load(
+    loaded = load(
         file, upstream=upstream.url, listen="127.0.0.1:0", admin_listen="127.0.0.1:0", env={}
     )
+    return replace(loaded, static=replace(loaded.static, disk_enabled=False))
 
 
 async def test_a_reload_takes_over_every_bound(
@@ -146,128 +136,6 @@ async def test_a_background_task_that_dies_is_told_of_and_harms_nobody(
         assert died.encode() in app.exposition()
         assert (await ask(app.url, body)).text == "answer 2"
         assert figure(app, "flights") == 0
-
-
-class Slow:
-    """A level whose encoders load until they are told to be there."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.may_end = asyncio.Event()
-        may_end = self.may_end
-
-        class Level(FakeLevel):
-            async def loaded(self) -> None:
-                await may_end.wait()
-
-        self.encoder = comparing_by_words(monkeypatch)
-        monkeypatch.setattr(
-            sys.modules["proxy.semantic_level"], "SemanticLevel", partial(Level, self.encoder)
-        )
-
-
-async def readiness(app: App) -> int:
-    return (await call(app.admin_url, "GET", "/readyz")).status
-
-
-async def test_readiness_waits_for_the_encoders_and_exact_answers_do_not(
-    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = Slow(monkeypatch)
-    async with proxy(NEAR) as app:
-        assert await readiness(app) == 503
-        assert [(await ask(app.url)).is_hit for _ in range(2)] == [False, True]
-        assert await readiness(app) == 503
-        slow.may_end.set()
-        await until(lambda: not app._is_loading)
-        assert await readiness(app) == 200
-
-
-async def test_a_proxy_may_be_stopped_while_it_loads(
-    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Slow(monkeypatch)
-    log: list[bytes] = []
-    async with asyncio.timeout(10), proxy(NEAR, log=log) as app:
-        await ask(app.url)
-    assert b"background task died" not in b"".join(log)
-
-
-async def test_models_that_are_missing_leave_exact_answers_and_are_told_of(
-    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("REPRISE_MODELS", str(tmp_path / "nothing"))
-    monkeypatch.setattr(models, "PACKAGED", {})
-    log: list[bytes] = []
-    async with proxy("semantic: {}", log=log) as app:
-        await until(lambda: not app._is_loading)
-        assert await readiness(app) == 200
-        assert figure(app, "encoders_ready") == 0
-        assert [(await ask(app.url)).is_hit for _ in range(2)] == [False, True]
-        await until(lambda: b'"meaning"' in b"".join(log))
-    lines = [json.loads(line) for line in log]
-    assert [line["level"] for line in lines if line["event"] == "encoder missing"] == ["error"]
-    assert [line["meaning"] for line in lines if "meaning" in line] == ["encoder-missing"]
-
-
-async def test_a_verifier_that_cannot_be_read_leaves_exact_answers_and_is_told_of(
-    proxy: StartProxy, tmp_path: Path
-) -> None:
-    log: list[bytes] = []
-    async with proxy(f"semantic: {{verifier: {tmp_path}/none.json}}", log=log) as app:
-        await until(lambda: not app._is_loading)
-        assert await readiness(app) == 200
-        assert [(await ask(app.url)).is_hit for _ in range(2)] == [False, True]
-    (told,) = (json.loads(line) for line in log if b"nothing is compared by meaning" in line)
-    assert told["level"] == "error"
-    assert "none.json" in told["why"]
-
-
-async def test_a_proxy_without_the_libraries_is_ready_and_serves_exact_answers(
-    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "proxy.semantic_level", None)  # importing it fails
-    log: list[bytes] = []
-    async with proxy("semantic: {}", log=log) as app:
-        await until(lambda: not app._is_loading)
-        assert await readiness(app) == 200
-        assert [(await ask(app.url)).is_hit for _ in range(2)] == [False, True]
-    (died,) = (json.loads(line) for line in log if b"background task died" in line)
-    assert died["task"] == "load-semantic"
-
-
-async def test_a_reload_that_turns_meaning_on_loads_it(
-    tmp_path: Path, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    comparing_by_words(monkeypatch)
-
-    async def prepare(settings: str) -> Config:
-        return await asyncio.to_thread(config, tmp_path, upstream, settings)
-
-    off = await prepare("semantic: {enabled: false, min_similarity: 0.7}")
-    on = await prepare(NEAR)
-    wanted = [on]
-    app = App(off, load=lambda: wanted[0])
-    await app.start()
-    try:
-        await ask(app.url, question(STORED))
-        assert b"reprise_encoders" not in app.exposition()
-        assert (await app.reloader.reload("admin")).applied
-        await until(lambda: b"reprise_encoders 1.0" in app.exposition())
-        await ask(app.url, question(f"{STORED}!"))
-        assert figure(app, "semantic_entries") == 1
-        assert "detail=semantic" in (await ask(app.url, question(ASKED))).cache
-        wanted[0] = off
-        assert (await app.reloader.reload("admin")).applied
-        assert not (await ask(app.url, question(ASKED))).is_hit
-    finally:
-        await app.stop()
-
-
-async def test_a_proxy_that_compares_nothing_loads_nothing(proxy: StartProxy) -> None:
-    for settings in ("semantic: {enabled: false}", "semantic: {encoders: []}"):
-        async with proxy(settings) as app:
-            assert await readiness(app) == 200
-            assert b"reprise_encoders" not in app.exposition()
 
 
 async def test_what_is_evicted_is_not_found_by_meaning(

@@ -23,6 +23,8 @@ ADAPTERS = {"store", "upstream", "semantic"}
 LINKS = {"redis_link"}
 """Connections that several adapters have in common."""
 EDGE = {"server", "admin"}
+OVERSIGHT = {"condition", "oversight"}
+"""What the operator is shown of an application, and may do to it."""
 BELOW_APP = FLOOR | ADAPTERS | LINKS | EDGE | {"pipeline", "clock", "__init__"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -39,9 +41,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "k8s": {"core", "ports", "tasks"},
     "reload": FLOOR | {"config"},
     "semantic_level": BELOW_APP | {"config"},
+    "semantic_loader": BELOW_APP | {"config", "semantic_level"},
     "persistence": BELOW_APP | {"config"},
     "rehearsal": BELOW_APP | {"config", "semantic_level"},
-    "app": BELOW_APP | {"config", "reload", "semantic_level", "persistence"},
+    "condition": BELOW_APP | {"semantic_loader", "persistence"},
+    "oversight": BELOW_APP | {"reload", "semantic_loader", "condition"},
+    "app": BELOW_APP | {"config", "reload", "persistence", "semantic_loader"} | OVERSIGHT,
     "cli": BELOW_APP | {"config", "reload", "app", "semantic_level", "rehearsal", "k8s"},
     "__main__": {"cli"},
     "__init__": set(),

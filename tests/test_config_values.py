@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.config_values import (
-    Address,
     ConfigValueError,
     FromEnv,
     check_not_empty,
@@ -38,6 +37,7 @@ from proxy.config_values import (
     redacted_url,
     shown,
 )
+from proxy.core.address import Address
 
 
 def mistake(parse: Callable[[object], object], value: object) -> ConfigValueError:

@@ -113,6 +113,7 @@ CONFIG = """\
 upstream: {upstream}
 listen: 127.0.0.1:0
 admin: {{listen: 127.0.0.1:0}}
+persist: {{disk: {{enabled: false}}}}  # each demo begins with nothing
 semantic:
   deadline: 2s  # the model's server takes both cores of a small machine
   encoders:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.app import Worker
-from proxy.config_values import Address
+from proxy.core.address import Address
 
 SERVES = b"+"
 """What a worker writes when it serves."""

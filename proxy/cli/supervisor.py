@@ -12,13 +12,14 @@ from pathlib import Path
 
 from proxy.admin.member import Member
 from proxy.admin.united import RESTARTING, Fleet, UnitedListener
-from proxy.app import Worker, bound, url_of
+from proxy.app import Worker
 from proxy.cli.handover import ENDS_WITHIN, Handover
 from proxy.cli.worker import WorkerError, WorkerProcess, Write, describe
 from proxy.clock import SystemClock
 from proxy.config import Config
 from proxy.config_file import ConfigError
-from proxy.config_values import Address
+from proxy.core.address import Address
+from proxy.server.listening import bound, url_of
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Log, StructLog, form_of, trace_of
 

@@ -15,21 +15,19 @@ import click
 import orjson
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, track
-from rich.table import Table
 
 from proxy.cli.warm_client import StopError, WarmClient
 from proxy.cli.warm_groups import Question, Survey, together
 from proxy.cli.warm_input import LineError, Log, expected_tokens
 from proxy.cli.warm_run import CAP, Bounds, Tally, Warming
 from proxy.cli.warm_state import State, default_path
+from proxy.cli.warm_told import tell_chosen, tell_end, tell_left_alone
 from proxy.config import Config, load
 from proxy.config_file import ConfigError
 from proxy.core.meaning.verifier import VerifierError
 from proxy.semantic.manifest import ModelError
 
 Json: TypeAlias = dict[str, Any]
-SHOWN = 10
-"""Questions that a dry run shows."""
 
 
 @click.command()
@@ -149,7 +147,7 @@ def warm(
         chosen = groups[:top]
         path = state_path or default_path(files, url, os.environ)
         if survey.left_alone:
-            _tell_left_alone(survey)
+            tell_left_alone(survey)
         found: Json = {
             "requests": survey.requests,
             "questions": len(questions),
@@ -211,16 +209,7 @@ def _dry_run(log: Log, chosen: Sequence[Question], path: Path, requests: int) ->
         if question.key not in done
     )
     covered = sum(question.count for question in chosen)
-    table = Table("times", "wordings", "question")
-    for question in chosen[:SHOWN]:
-        text = question.text or str(next(iter(log.entry(question.place).body.values()), ""))
-        table.add_row(f"{question.count:,}", f"{question.wordings:,}", _short(text))
-    console = Console(stderr=True)
-    console.print(table)
-    console.print(
-        f"{len(chosen):,} questions would be asked, {len(done):,} of them are done; they are "
-        f"{covered / requests:.1%} of {requests:,} requests and take some {tokens:,} tokens."
-    )
+    tell_chosen(log, chosen, done=len(done), tokens=tokens, share=covered / requests, of=requests)
     return {
         "dry_run": True,
         "covered": round(covered / requests, 4),
@@ -261,7 +250,7 @@ def _warm(
     tally = warming.tally
     remaining = sum(not state.is_done(question.key) for question in chosen)
     state.close(is_complete=not remaining)
-    _summarise(console, tally, remaining, state)
+    tell_end(tally, remaining, state)
     is_well = not tally.failed and tally.ended_by in ("", CAP)
     told = {
         "asked": tally.asked,
@@ -273,28 +262,6 @@ def _warm(
         "ended_by": tally.ended_by,
     }
     return told, 0 if is_well else 1
-
-
-def _summarise(console: Console, tally: Tally, remaining: int, state: State) -> None:
-    console.print(
-        f"{tally.asked:,} asked, {tally.stored:,} of them stored; {tally.hits:,} were stored "
-        f"before; {tally.failed:,} failed; {tally.tokens:,} tokens."
-    )
-    if tally.ended_by:
-        console.print(f"Ended by: {tally.ended_by}.", style="yellow", soft_wrap=True)
-    if remaining:
-        console.print(
-            f"{remaining:,} remain: the same command goes on from there ({state.path}).",
-            soft_wrap=True,
-        )
-
-
-def _tell_left_alone(survey: Survey) -> None:
-    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in survey.left_alone.most_common())
-    Console(stderr=True).print(
-        f"{survey.left_alone.total():,} of {survey.requests:,} requests are none that the cache "
-        f"looks up ({reasons})."
-    )
 
 
 def _state(path: Path) -> State:
@@ -336,12 +303,6 @@ def _config(path: Path | None) -> Config:
         return load(path, upstream=upstream, env=os.environ)
     except ConfigError as error:
         _fail(str(error))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    line = "".join(character if character.isprintable() else "?" for character in line)
-    return line if len(line) <= 60 else f"{line[:59]}…"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> Never:

@@ -20,7 +20,7 @@ class Acceptance:
     def __init__(self, clock: Clock, note: Callable[[Barred], None] = lambda barred: None) -> None:
         """`note` is told whom the upstream refuses from now on, and whom no longer."""
         self.has_past = False
-        """There may be answers of callers whom this process never saw accepted."""
+        """There may be answers of callers that were accepted elsewhere, or before this process."""
         self._accepted: OrderedDict[bytes, bool] = OrderedDict()
         self._has_forgotten = False
         self._barred: dict[bytes, float] = {}

@@ -93,7 +93,7 @@ class Explainer:
         self,
         *,
         operations: Sequence[Operation],
-        secret: bytes,
+        secret: Callable[[], bytes],
         store: Store,
         aliases: Aliases,
         negatives: Negatives,
@@ -101,7 +101,10 @@ class Explainer:
         clock: Clock,
         meaning: "Callable[[], Meaning | None]",
     ) -> None:
-        """`meaning` is the semantic level, where there is one by now."""
+        """`secret` keys the digests of credentials now; replicas may agree on another one.
+
+        `meaning` is the semantic level, where there is one by now.
+        """
         self._operations = operations
         self._secret = secret
         self._store = _Glance(store)
@@ -113,7 +116,7 @@ class Explainer:
 
     async def explain(self, request: Request, rules: Rules) -> Explained:
         """What would happen to a request now, whose body is whole."""
-        parts = (request, rules, self._operations, self._secret, self._aliases)
+        parts = (request, rules, self._operations, self._secret(), self._aliases)
         if isinstance(request.body, bytes) and len(request.body) > THREAD_ABOVE_BYTES:
             plan = await asyncio.to_thread(classify, *parts)
         else:

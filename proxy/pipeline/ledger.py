@@ -30,6 +30,8 @@ from proxy.ports import Clock, Journal, Store, TakeIn
 SLICE_SECONDS = 0.001
 """How long taking in keeps the event loop at a time."""
 SLICE_CHANGES = 256
+LEARNT_AT_ONCE = 64
+"""A thread takes in what was learnt: the way there and back costs more than an entry."""
 MAX_DELETED = 65536
 MAX_UNLEARNT = 4096
 """What is learnt while nothing can be compared yet; more has to wait."""
@@ -167,12 +169,13 @@ class Ledger:
         yield [*self._renewed.values(), *self.purges.latest(MAX_PURGES)]
         yield [*self._rejected.values(), *self._acceptance.barred()]
         now = self._clock.now()
-        aliases = [
-            Aliased(key, *alias, judge=self.judge, at=now) for key, alias in self._aliases.items()
-        ]
+        aliases = self._aliases.items()
         entries = list(self._store.scan())
         for first in range(0, len(aliases), SLICE_CHANGES):
-            yield aliases[first : first + SLICE_CHANGES]
+            yield [
+                Aliased(key, *alias, judge=self.judge, at=now)
+                for key, alias in aliases[first : first + SLICE_CHANGES]
+            ]
         for first in range(0, len(entries), SLICE_CHANGES):
             # What has gone meanwhile was told of.
             present = [
@@ -191,7 +194,7 @@ class Ledger:
             if isinstance(change, Learnt):
                 learnt.append(change)
                 continue
-            if learnt:
+            if learnt and not (isinstance(change, Put) and len(learnt) < LEARNT_AT_ONCE):
                 await self._learn(learnt)
                 learnt = []
             if isinstance(change, Purged):

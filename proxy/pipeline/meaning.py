@@ -5,18 +5,13 @@ Only the last user text is compared, inside the partition of everything else. Al
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-import orjson
-
-from proxy.core.cache.change import Aliased, Change, Learnt
+from proxy.core.cache.change import Change, Learnt
 from proxy.core.cache.freshness import age
-from proxy.core.cache.key import Key
 from proxy.core.cache.outcome import MissReason
-from proxy.core.cache.thread import answer_digest
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.meaning.comparable import rule
@@ -26,15 +21,14 @@ from proxy.core.meaning.negatives import Negatives, text_digest
 from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.core.meaning.vectors import from_bytes, to_bytes
-from proxy.core.model import Shape
 from proxy.core.policy import SemanticRules
-from proxy.core.wire import sse
-from proxy.core.wire.operation import Operation
-from proxy.pipeline.aliases import Alias, Aliases
-from proxy.pipeline.known import Known, KnownEntries, Partition
-from proxy.pipeline.replay import THREAD_ABOVE_BYTES
-from proxy.ports import Clock, Encoder, Neighbour, Store, Vector, VectorIndex
+from proxy.pipeline.adoption import Adoption
+from proxy.pipeline.aliases import Aliases
+from proxy.pipeline.groups import groups
+from proxy.pipeline.known import KnownEntries, Partition
+from proxy.pipeline.rewordings import Rewordings
+from proxy.pipeline.space import LEARN_SECONDS, NEIGHBOURS, Space
+from proxy.ports import Clock, Neighbour, Store, Vector
 from proxy.tasks import Tasks
 
 Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
@@ -42,32 +36,14 @@ Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
 
 Gives those under which there is nothing any more for anybody. Never raises.
 """
-NEIGHBOURS = 5
-"""Candidates of one look-up."""
-LEARN_SECONDS = 30.0
-"""How long the vector of a new entry may take; nobody waits for it."""
-_LOADING_SECONDS = 0.25
-"""How often is looked whether an encoder is loaded."""
 MAX_LEARNING = 256
 """Entries whose vectors are being made; more are found by their key alone."""
 MAX_EMBEDDED = 1024
 """Vectors of questions that were not found, kept until their answers are there."""
-MAX_UNREAD = 100_000
-"""Entries whose vectors wait to be made anew."""
 MAX_TEXTS = 4096
 """Questions of entries that are kept as the guards read them."""
 THREAD_ABOVE_CHARACTERS = 400
 """Longer texts are judged in a thread, so that the event loop stays free."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Space:
-    """An encoder, and the vectors that it made."""
-
-    name: str
-    """The model's, as the verifier knows it."""
-    encoder: Encoder
-    index: VectorIndex
 
 
 class Explanation(NamedTuple):
@@ -107,22 +83,26 @@ class Meaning:
         self._pick = pick
         self._gate = gate
         self._store = store
-        self._aliases = aliases
         self._negatives = negatives
         self._clock = clock
         self._tasks = tasks
-        self._note = note
         self.judge = b""
         """The digest of what decides now; it goes along with what is noted."""
         self._recall = recall
         self._known = KnownEntries()
-        self._by_index: dict[VectorIndex, Space] = {}
+        self._adoption = Adoption(pick=pick, known=self._known, store=store, tasks=tasks, note=note)
+        self._rewordings = Rewordings(
+            store=store,
+            aliases=aliases,
+            judge=lambda: self.judge,
+            clock=clock,
+            tasks=tasks,
+            note=note,
+        )
         self._embedded: OrderedDict[bytes, tuple[Space, Vector]] = OrderedDict()
         self._texts: OrderedDict[bytes, Text] = OrderedDict()
         self._searching: dict[bytes, asyncio.Future[None]] = {}
         self._learning = 0
-        self._unread: deque[Learnt] = deque(maxlen=MAX_UNREAD)
-        """What others have learnt with another encoder, and what was lost: to be made anew."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -179,7 +159,7 @@ class Meaning:
             return NoMatch("feedback", candidates[0].similarity)
         last = findings[-1]
         if last.may_serve:
-            self._answered(plan, last.candidate)
+            self._rewordings.answered(plan, last.candidate)
             return Match(last.candidate.key, last.candidate.similarity)
         nearest = findings[0]
         guard = nearest.objections[0].guard if nearest.objections else ""
@@ -235,7 +215,7 @@ class Meaning:
 
     def learn(self, plan: Lookup, stored: StoredResponse) -> None:
         """Take in an entry that was stored just now; its vector may come later."""
-        self._replace_alias(plan)
+        self._rewordings.replace(plan)
         until = stored.created + _lifetime(plan, stored)
         embedded = self._embedded.pop(stored.key, None)
         known = self._known.get(stored.key)
@@ -255,96 +235,18 @@ class Meaning:
         if embedded is not None and partition.index.is_shared:
             # It may have lost what it had.
             partition.index.add(partition.history, key, embedded[1], until=until)
-            self._tell(key, *embedded)
+            self._adoption.tell(key, *embedded)
             return
         partition.index.prolong(partition.history, key, until)
-        if self._note is not None:
-            self._tasks.spawn(self._tell_again(key), "learn")
+        self._adoption.tell_again(key)
 
     async def adopt(self, learnt: Sequence[Learnt]) -> None:
-        """Take in what others have learnt of entries that are here.
-
-        Vectors of another encoder are not looked at; they are made anew, little by little.
-        """
-        cells: dict[tuple[Space, bytes], list[Learnt]] = {}
-        for one in learnt:
-            if self._store.peek(one.key) is None:
-                continue
-            if one.key in self._known:
-                self._known.prolong(one.key, one.until)
-                continue
-            try:
-                space = self._pick(one.text)
-            except NotCompared:
-                continue
-            if one.encoder and space.encoder.identity == one.encoder:
-                cells.setdefault((space, one.history), []).append(one)
-            else:
-                self._read_later(one)
-        for (space, history), cell in cells.items():
-            vectors = from_bytes([one.vector for one in cell])
-            latest = max(one.until for one in cell)
-            await space.index.take_in(history, [one.key for one in cell], vectors, until=latest)
-            for one in cell:
-                self._keep(one, space)
+        """Take in what others have learnt of entries that are here."""
+        await self._adoption.adopt(learnt)
 
     async def learnt(self, keys: Sequence[bytes]) -> list[Learnt]:
-        """What is known of some entries, for others to take in.
-
-        Vectors that a shared index has lost are made anew, little by little, and told then.
-        """
-        partitions: dict[Partition, list[bytes]] = {}
-        for key in keys:
-            known = self._known.get(key)
-            if known is not None:
-                partitions.setdefault(known.partition, []).append(key)
-        found = []
-        for partition, its_keys in partitions.items():
-            space = self._by_index[partition.index]
-            vectors = await space.index.vectors(partition.history, its_keys)
-            for key in its_keys:
-                known, vector = self._known.get(key), vectors.get(key)
-                if known is not None and vector is not None:
-                    found.append(_learnt(key, known, space, to_bytes(vector)))
-                elif known is not None and space.index.is_shared:
-                    self._read_later(_learnt(key, known, space, b""))  # it was lost there
-        return found
-
-    def _keep(self, one: Learnt, space: Space) -> None:
-        # It may have gone, or have been learnt here, while the index took its vector.
-        if self._store.peek(one.key) is None:
-            if not space.index.is_shared:
-                space.index.discard(one.history, one.key)
-        elif one.key not in self._known:
-            key = Key(one.scope, one.settings, one.history, one.key)
-            self._by_index[space.index] = space
-            self._known.add(key, one.text, space.index, one.until)
-
-    def _read_later(self, one: Learnt) -> None:
-        self._unread.append(replace(one, vector=b""))
-        if len(self._unread) == 1:
-            self._tasks.spawn(self._read_anew(), "embed-anew")
-
-    async def _read_anew(self) -> None:
-        while self._unread:
-            one = self._unread[0]
-            try:
-                space = self._pick(one.text)
-                vector = await _patiently(space.encoder, one.text)
-            except NotCompared:
-                pass  # found by its key alone
-            else:
-                is_wanted = one.key not in self._known or space.index.is_shared
-                if is_wanted and self._store.peek(one.key) is not None:
-                    space.index.add(one.history, one.key, vector, until=one.until)
-                    self._keep(one, space)
-                    self._tell(one.key, space, vector)
-            self._unread.popleft()
-
-    def _tell(self, key: bytes, space: Space, vector: Vector) -> None:
-        known = self._known.get(key)
-        if self._note is not None and known is not None:
-            self._note(_learnt(key, known, space, to_bytes(vector)))
+        """What is known of some entries, for others to take in."""
+        return await self._adoption.learnt(keys)
 
     def forget(self, key: bytes, *, is_evicted: bool = False) -> None:
         """An entry is gone from the store: from now on it is not found.
@@ -394,38 +296,8 @@ class Meaning:
         return Explanation(space.name, "", findings, tuple(elsewhere))
 
     async def same(self, texts: Sequence[str], rules: SemanticRules) -> list[list[int]]:
-        """The texts that one answer would serve, as groups of two or more of their positions.
-
-        A group is about its first text: the others would be served what is stored for that one.
-        """
-        groups: dict[bytes, list[int]] = {}
-        firsts: list[tuple[bytes, Space, Text, Vector]] = []
-        for position, text in enumerate(texts):
-            try:
-                asked, space = self._read(text, rules)
-                vector = await space.encoder.embed(text, deadline=LEARN_SECONDS)
-            except NotCompared:
-                continue
-            candidates = [
-                Candidate(key, float(vector @ other), first)
-                for key, its_space, first, other in firsts
-                if its_space is space
-            ]
-            candidates.sort(key=lambda candidate: -candidate.similarity)
-            findings = self._gate.judge(
-                asked,
-                candidates[:NEIGHBOURS],
-                encoder=space.name,
-                min_similarity=rules.min_similarity,
-                max_error_rate=rules.max_error_rate,
-            )
-            if findings and findings[-1].may_serve:
-                groups[findings[-1].candidate.key].append(position)
-            else:
-                key = b"%d" % position
-                groups[key] = [position]
-                firsts.append((key, space, asked, vector))
-        return [group for group in groups.values() if len(group) > 1]
+        """The texts that one answer would serve, as groups of two or more of their positions."""
+        return await groups(texts, rules, read=self._read, gate=self._gate)
 
     async def _asked(self, plan: Lookup) -> tuple[Text, Space]:
         """A question as it is compared, and where. Raises NotCompared."""
@@ -484,84 +356,21 @@ class Meaning:
             self._texts.move_to_end(key)
         return text
 
-    def _answered(self, plan: Lookup, candidate: Candidate) -> None:
-        """A repeat need not be compared again, and the conversation may go on as the other's."""
-        stored = self._store.get(candidate.key)
-        if stored is None or candidate.key == plan.key.exact:
-            return
-        asked = text_digest(plan.key.scope, plan.text)
-        alias = Alias(candidate.key, candidate.similarity, asked, b"")
-        self._put_alias(plan, alias)
-        self._tasks.spawn(self._note_answer(plan, stored, alias), "thread")
-
-    async def _note_answer(self, plan: Lookup, stored: StoredResponse, alias: Alias) -> None:
-        if len(stored.body) > THREAD_ABOVE_BYTES:
-            text = await asyncio.to_thread(_spoken, stored, plan.operation)
-        else:
-            text = _spoken(stored, plan.operation)
-        # Unless feedback has taken it back meanwhile.
-        if text and self._aliases.get(plan.key.exact) is alias:
-            self._put_alias(plan, alias._replace(answer=answer_digest(text)))
-
-    def _put_alias(self, plan: Lookup, alias: Alias) -> None:
-        key = plan.key.exact
-        self._aliases.put(key, alias)
-        if self._note is not None:
-            self._note(Aliased(key, *alias, judge=self.judge, at=self._clock.now()))
-
-    def _replace_alias(self, plan: Lookup) -> None:
-        alias = self._aliases.pop(plan.key.exact)
-        if alias is not None and plan.directives.no_cache:
-            # The client would not have what was stored: its fresh answer takes the place of both.
-            self._store.delete(alias.target)
-
     def _add(self, plan: Lookup, space: Space, vector: Vector, until: float) -> None:
-        self._by_index[space.index] = space
-        self._known.add(plan.key, plan.text, space.index, until)
+        self._adoption.keep(plan.key, plan.text, space, until)
         space.index.add(plan.key.history, plan.key.exact, vector, until=until)
-        self._tell(plan.key.exact, space, vector)
+        self._adoption.tell(plan.key.exact, space, vector)
 
     async def _learn_later(self, plan: Lookup, stored: StoredResponse, until: float) -> None:
         try:
             _, space = await self._asked(plan)
-            vector = await _patiently(space.encoder, plan.text)
+            vector = await space.embed_patiently(plan.text)
         except NotCompared:
             return  # found by its key alone
         finally:
             self._learning -= 1
         if stored.key not in self._known and self._store.peek(stored.key) is stored:
             self._add(plan, space, vector, until)
-
-    async def _tell_again(self, key: bytes) -> None:
-        for one in await self.learnt([key]):
-            if self._note is not None:
-                self._note(one)
-
-
-def _learnt(key: bytes, known: Known, space: Space, vector: bytes) -> Learnt:
-    partition = known.partition
-    return Learnt(
-        key=key,
-        scope=partition.scope,
-        settings=partition.settings,
-        history=partition.history,
-        text=known.text,
-        until=known.until,
-        encoder=space.encoder.identity,
-        vector=vector,
-    )
-
-
-async def _patiently(encoder: Encoder, text: str) -> Vector:
-    """The vector of a text, even of one that made the encoder load."""
-    for _ in range(int(LEARN_SECONDS / _LOADING_SECONDS)):
-        try:
-            return await encoder.embed(text, deadline=LEARN_SECONDS)
-        except NotCompared as refused:
-            if refused.reason is not Uncompared.LOADING:
-                raise
-        await asyncio.sleep(_LOADING_SECONDS)
-    raise NotCompared(Uncompared.LOADING)
 
 
 def _first_difference(plan: Lookup, partition: Partition) -> str:
@@ -576,17 +385,3 @@ def _lifetime(plan: Lookup, stored: StoredResponse) -> float:
     if plan.directives.ttl is not None or policy.ttl <= 0:
         return min(stored.ttl, policy.semantic.ttl)
     return stored.ttl * policy.semantic.ttl / policy.ttl
-
-
-def _spoken(stored: StoredResponse, operation: Operation) -> str | None:
-    """The text of a stored answer; None where it is more, or other, than text."""
-    body: bytes | None = stored.body
-    if stored.shape is Shape.SSE:
-        body = operation.to_document(sse.split(stored.body)[0])
-    document = orjson.loads(body) if body else {}
-    try:
-        message = document["choices"][0]["message"]
-        text = None if message.get("tool_calls") else message["content"]
-    except (LookupError, TypeError, AttributeError):
-        return None
-    return text if isinstance(text, str) else None

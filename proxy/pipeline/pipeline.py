@@ -7,26 +7,19 @@ classify -> Bypass: straight to the upstream
 """
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from typing import assert_never
 
 from proxy.core.cache.freshness import age, remaining
 from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
-from proxy.core.classify import (
-    Bypass,
-    BypassReason,
-    Lookup,
-    Plan,
-    classify,
-)
+from proxy.core.classify import Bypass, BypassReason, Lookup, Plan
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
 from proxy.core.exchange import Asked, Exchange, Fwd, Level
-from proxy.core.head import DECIDING_FIELDS, Head, caller_digest, read_head
+from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
-from proxy.core.policy import Rules, ScopeKind
+from proxy.core.policy import Rules
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.core.wire.via import hop_value, is_circle
@@ -40,21 +33,13 @@ from proxy.pipeline.feedback import Feedback
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.forward import forward, response_of, upgrade_head
 from proxy.pipeline.lookup import lookup
+from proxy.pipeline.plans import MEMO_BODY_BYTES, Plans
 from proxy.pipeline.record import Recorder
 from proxy.pipeline.refusals import Refusals
 from proxy.pipeline.replay import replay
 from proxy.pipeline.replicas import Replicas
 from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Semantic, Store, Upstream, Wire
-
-MEMO_ENTRIES = 4096
-"""Plans of repeated requests that are kept (twice as many at most)."""
-MEMO_BODY_BYTES = 64 * 1024
-"""Larger bodies are parsed in a thread, and their plans are not remembered."""
-MEMO_PLAN_BYTES = 1024
-"""What a remembered plan may hold of the client's own text."""
-MEMO_HEAD_BYTES = 4096
-"""The deciding fields of a head that is remembered, in sum."""
 
 
 class Pipeline:
@@ -91,7 +76,6 @@ class Pipeline:
         self.rules = rules
         self.has_models = rules.has_models
         """Whether the model decides where a request goes."""
-        self._operations = operations
         self._secret = secret
         self._store = store
         self._aliases = aliases
@@ -109,19 +93,7 @@ class Pipeline:
         self._clock = clock
         self._hop = hop
         self._replicas = replicas
-        self._deciding = (
-            DECIDING_FIELDS
-            | {route.match.header.lower().encode() for route in rules.routes}
-            | {
-                policy.scope_header.lower().encode()
-                for policy in (rules.default, *(route.policy for route in rules.routes))
-                if policy.scope is ScopeKind.HEADER
-            }
-        )
-        self._losses = aliases.losses
-        self._memo: dict[bytes, Lookup] = {}
-        self._older_memo: dict[bytes, Lookup] = {}
-        self._heads: dict[bytes, Head] = {}
+        self._plans = Plans(rules=rules, operations=operations, secret=secret, aliases=aliases)
 
     async def handle(self, request: Request, exchange: Exchange) -> Response:
         """Answer a request. What happens on the way is noted in the exchange.
@@ -132,9 +104,9 @@ class Pipeline:
             self._recorder.flush()  # whoever has the answer may speak of it
             return await self._feedback.answer(request, self.rules, self._secret)
         if isinstance(request.body, bytes) and len(request.body) > MEMO_BODY_BYTES:
-            plan, fingerprint = await asyncio.to_thread(self._plan, request)
+            plan, fingerprint = await asyncio.to_thread(self._plans.find, request)
         else:
-            plan, fingerprint = self._plan(request)
+            plan, fingerprint = self._plans.find(request)
         if isinstance(plan, Bypass):
             return await self._pass(request, plan, exchange)
         return await self._answer(request, plan, fingerprint, exchange)
@@ -166,7 +138,7 @@ class Pipeline:
                 assert_never(outcome)
         if response is None:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
-        self._remember(fingerprint, plan)
+        self._plans.remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
@@ -187,7 +159,7 @@ class Pipeline:
 
     def plan(self, request: Request) -> Plan:
         """What would be done with a request whose body is whole and not long."""
-        return classify(request, self.rules, self._operations, self._secret, self._aliases)
+        return self._plans.make(request)
 
     async def connect(self, request: Request, exchange: Exchange) -> Wire:
         """The way of a request to upgrade the connection: its head goes on, then raw bytes.
@@ -262,52 +234,8 @@ class Pipeline:
         # A plan is remembered without its text.
         if not plan.is_remembered:
             return plan
-        whole = classify(request, self.rules, self._operations, self._secret, self._aliases)
+        whole = self._plans.make(request)
         return whole if isinstance(whole, Lookup) else plan
-
-    def _plan(self, request: Request) -> tuple[Plan, bytes]:
-        # A byte-identical request that hit before skips parsing: its plan is remembered.
-        body = request.body
-        if not isinstance(body, bytes) or len(body) > MEMO_BODY_BYTES:
-            plan = classify(request, self.rules, self._operations, self._secret, self._aliases)
-            return plan, b""
-        deciding = self._deciding
-        parts = [self._secret, request.method.encode(), request.target.encode()]
-        for field in request.fields:
-            if field[0].lower() in deciding:
-                parts += field
-        # Field names and values hold no NUL, so that the body cannot be taken for one.
-        fingerprint = hashlib.sha256(b"\x00".join((*parts, b"", body))).digest()
-        if self._aliases.losses != self._losses:
-            # A conversation that a plan went on from may be no more.
-            self._losses = self._aliases.losses
-            self._memo.clear()
-            self._older_memo.clear()
-        known = self._memo.get(fingerprint) or self._older_memo.get(fingerprint)
-        if known is not None:
-            return known, fingerprint
-        head = self._head(request, b"\x00".join(parts))
-        plan = classify(request, self.rules, self._operations, self._secret, self._aliases, head)
-        return plan, fingerprint
-
-    def _head(self, request: Request, deciding: bytes) -> Head:
-        # The heads of one client's requests are alike: read once.
-        digest = hashlib.sha256(deciding).digest()
-        head = self._heads.get(digest)
-        if head is None:
-            head = read_head(request, self._secret)
-            if len(self._heads) >= MEMO_ENTRIES:
-                self._heads.clear()
-            if len(deciding) <= MEMO_HEAD_BYTES:
-                self._heads[digest] = head
-        return head
-
-    def _remember(self, fingerprint: bytes, plan: Lookup) -> None:
-        size = len(plan.stream_options) + len(plan.model)
-        if fingerprint and size <= MEMO_PLAN_BYTES and fingerprint not in self._memo:
-            if len(self._memo) >= MEMO_ENTRIES:
-                self._older_memo, self._memo = self._memo, {}
-            self._memo[fingerprint] = plan._replace(text="", uncompared=None)
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
         self._check_circle(request)

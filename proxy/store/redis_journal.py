@@ -183,12 +183,13 @@ class RedisJournal:
         )
         keep = self._tasks.keep
         self._ends = [
-            keep(self._writer.run, "redis writer", every=IDLE_SECONDS),
             keep(lambda beat: self._follower.run(beat, hooks), "redis follower", every=5.0),
             keep(self._upkeep.run, "redis upkeep", every=IDLE_SECONDS),
             keep(self._snapshot_writer.run, "redis snapshots", every=SNAPSHOT_SECONDS),
         ]
         await self._follower.first_try.wait()
+        # Only now: what this process has written itself is not to be handed over to it.
+        self._ends.append(keep(self._writer.run, "redis writer", every=IDLE_SECONDS))
 
     async def close(self) -> None:
         """Write what waits, within a second or two, and end."""

@@ -44,6 +44,8 @@ OnDigests: TypeAlias = Callable[[Iterable[bytes]], None]
 
 Losses = Deleted | Rejected | Purged | Renewed | Barred
 TAKEN_AT_ONCE = 500
+DIGESTS_AT_ONCE = 100
+"""1 ms."""
 CALLS_AT_ONCE = 4
 LOG_AT_ONCE = 500
 

@@ -33,7 +33,7 @@ ABANDONED_SECONDS = 900
 """How long chunks live to which nothing points yet."""
 KEPT_SECONDS = 3 * 24 * 3600
 """How long a snapshot lives; a younger one comes within a day where there is anything to keep."""
-_CHUNKS_AT_ONCE = 4
+_CHUNKS_AT_ONCE = 8
 
 _NUMBER = """
 local function number(key)
@@ -138,7 +138,7 @@ class Snapshots:
         for chunk in rest:
             if not await self._put(token, count, chunk):
                 return None
-        if await self._read(pointer) is None:
+        if not await self._is_whole(pointer):
             return None
         return pointer if await self._switch(pointer) else None
 
@@ -173,22 +173,35 @@ class Snapshots:
         return None
 
     async def _read(self, pointer: Pointer) -> list[bytes] | None:
-        reader = ChunkReader(pointer)
         chunks: list[bytes] = []
-        keys = self._chunk_keys(pointer)
         try:
-            for start in range(0, len(keys), _CHUNKS_AT_ONCE):
-                some = keys[start : start + _CHUNKS_AT_ONCE]
-                found = await self._link.call(
-                    partial(get_many, keys=some),
-                    deadline=CALL_SECONDS,
-                    important=True,
-                )
-                chunks += await asyncio.to_thread(_checked, reader, found)
-            reader.finish()
+            async for some in self._checked_chunks(pointer):
+                chunks += some
         except Unreadable:
             return None
         return chunks
+
+    async def _is_whole(self, pointer: Pointer) -> bool:
+        try:
+            async for _ in self._checked_chunks(pointer):
+                pass  # all of them together may be large
+        except Unreadable:
+            return False
+        return True
+
+    async def _checked_chunks(self, pointer: Pointer) -> AsyncIterator[list[bytes]]:
+        """All chunks, a few at a time. Raises Unreadable, at the end too."""
+        reader = ChunkReader(pointer)
+        keys = self._chunk_keys(pointer)
+        for start in range(0, len(keys), _CHUNKS_AT_ONCE):
+            some = keys[start : start + _CHUNKS_AT_ONCE]
+            found = await self._link.call(
+                partial(get_many, keys=some),
+                deadline=CALL_SECONDS,
+                important=True,
+            )
+            yield await asyncio.to_thread(_checked, reader, found)
+        reader.finish()
 
     async def _put(self, token: int, number: int, chunk: bytes) -> bool:
         key = f"{self._prefix}:snap:{token}:{number}"

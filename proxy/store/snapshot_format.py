@@ -22,7 +22,7 @@ from proxy.core.cache.change import Change, Learnt, Put
 from proxy.store.codec import Flaw, Unreadable, encode
 from proxy.store.redis_names import DIGEST_BYTES, digest_of
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 256 << 10
 """A chunk ends with the item that goes beyond."""
 
 _VERSION = 1
@@ -79,8 +79,8 @@ class ChunkCutter:
 
     def __init__(self, generation: int) -> None:
         self._generation = generation
-        self._parts: list[bytes] = []
-        self._bytes = 0
+        self._body = bytearray()
+        """One object: the items by themselves would take a multiple, and leave gaps behind."""
         self._checksums: list[bytes] = []
         self._encoders: set[str] = set()
         self._count = 0
@@ -90,7 +90,7 @@ class ChunkCutter:
         full = []
         for change in changes:
             self._add(change)
-            if self._bytes >= CHUNK_BYTES:
+            if len(self._body) >= CHUNK_BYTES:
                 full.append(self._cut())
         return full
 
@@ -99,13 +99,13 @@ class ChunkCutter:
         full = []
         for digest in digests:
             self._append(Kind.ENTRY, digest, b"")
-            if self._bytes >= CHUNK_BYTES:
+            if len(self._body) >= CHUNK_BYTES:
                 full.append(self._cut())
         return full
 
     def finish(self, position: str, written: float) -> tuple[list[bytes], Pointer]:
         """The last chunk, if there is one, and the pointer to all."""
-        rest = [self._cut()] if self._parts else []
+        rest = [self._cut()] if self._body else []
         pointer = Pointer(
             self._generation,
             len(self._checksums),
@@ -127,15 +127,14 @@ class ChunkCutter:
                 self._append(Kind.OTHER, bytes(DIGEST_BYTES), encode(change))
 
     def _append(self, kind: Kind, digest: bytes, data: bytes) -> None:
-        self._parts += (_ITEM.pack(kind.value, DIGEST_BYTES + len(data)), digest, data)
-        self._bytes += _ITEM.size + DIGEST_BYTES + len(data)
+        self._body += _ITEM.pack(kind.value, DIGEST_BYTES + len(data))
+        self._body += digest
+        self._body += data
         self._count += 1
 
     def _cut(self) -> bytes:
-        body = b"".join(self._parts)
+        body, self._body = self._body, bytearray()
         checksum = _checksum(self._generation, len(self._checksums), body)
-        self._parts.clear()
-        self._bytes = 0
         self._checksums.append(checksum)
         return b"".join((_HEADER, checksum, body))
 
@@ -250,7 +249,7 @@ def _members(pointer: Pointer) -> dict[str, object]:
     return {"version": _VERSION} | asdict(pointer)
 
 
-def _checksum(generation: int, number: int, body: bytes | memoryview) -> bytes:
+def _checksum(generation: int, number: int, body: bytearray | memoryview) -> bytes:
     digest = hashlib.sha256(_HEADER + _PLACE.pack(generation, number))
     digest.update(body)
     return digest.digest()

@@ -23,6 +23,10 @@ compare nothing.
 - semantic: semantic hits beside the sum of their parts, misses, exact hits meanwhile
 - crowd: very many entries in one partition, their search and their memory
 - vectors: very many vectors in Redis beside hnswlib; not by `make bench`, for it takes minutes
+- sharing: what disk and Redis cost a hit and a miss, and how soon another process knows
+- warm_start: the start with 100,000 entries; a command of its own
+- soak, soak_load, echo: half an hour of mixed load; a command of its own
+- lasting, kept: what these three have found, now or when they ran last
 - figures: medians, ratios and the figures to reach
-- table, semantic_page, page: docs/benchmarks.md
+- table, semantic_page, lasting_page, page: docs/benchmarks.md
 """

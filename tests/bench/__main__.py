@@ -19,18 +19,22 @@ from tests.bench.crowd import Crowd, measure_crowd
 from tests.bench.figures import Rounds, verdict
 from tests.bench.footprint import measure_memory, measure_start
 from tests.bench.generator import Generator
+from tests.bench.kept import keep, kept_soak, kept_warm_starts
+from tests.bench.lasting import Sharing
 from tests.bench.page import Findings, document, page
 from tests.bench.parts import measure_parts
 from tests.bench.processes import ROOT, BenchError, Processes, pin
 from tests.bench.rounds import SCENARIOS, Sample, Scenario, prime, run_rounds, turns
 from tests.bench.semantic import Scale, Semantic, measure_semantic
 from tests.bench.several import measure_several
+from tests.bench.sharing import Extent, measure_sharing
 from tests.bench.systems import start_all
-from tests.bench.vectors import keep, measure_vectors
+from tests.bench.vectors import keep as keep_vectors
+from tests.bench.vectors import measure_vectors
 from tests.fakes.models import prepared_models
 
 _WORKS = tuple(dict.fromkeys(scenario.work for scenario in SCENARIOS))
-_OTHERS = ("memory", "start", "parts", "semantic", "crowd", "several", "vectors")
+_OTHERS = (*("memory", "start", "parts", "semantic", "crowd", "several", "vectors", "sharing"),)
 _CROWDS = (1000, 10_000, 100_000)
 _QUICK_CROWDS = (1000, 3000)
 _VECTORS = (10_000, 100_000)
@@ -104,6 +108,24 @@ def _run_semantic(
         )
 
 
+def _run_sharing(
+    console: Console, folder: Path, generator: Generator, options: argparse.Namespace
+) -> Sharing:
+    extent = Extent(
+        rounds=options.rounds,
+        seconds=options.seconds,
+        delay_seconds=3 if options.quick else 20,
+    )
+    with Progress(*_COLUMNS, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+        task = bar.add_task("sharing", total=extent.steps)
+        return measure_sharing(
+            folder,
+            generator,
+            extent,
+            advance=lambda what: bar.update(task, advance=1, description=what),
+        )
+
+
 def _look_at_vectors(console: Console, options: argparse.Namespace) -> None:
     engines = measure_vectors(_QUICK_VECTORS if options.quick else _VECTORS)
     table = Table("", "entries", "p50, us", "p99, us", "recall", "bytes an entry", "seconds")
@@ -111,7 +133,7 @@ def _look_at_vectors(console: Console, options: argparse.Namespace) -> None:
         table.add_row(*map(str, asdict(one).values()))
     console.print(table)
     if not options.quick:
-        keep(engines)
+        keep_vectors(engines)
 
 
 def _bench(console: Console, options: argparse.Namespace) -> Findings:
@@ -122,9 +144,11 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as name, Generator() as generator:
         folder = Path(name)
         rounds = Rounds(_run_rounds(console, folder, generator, options))
-        memory = start = semantic = several = None
+        memory = start = semantic = several = sharing = None
         if wanted("semantic"):
             semantic = _run_semantic(console, folder, generator, options)
+        if wanted("sharing"):
+            sharing = _run_sharing(console, folder, generator, options)
         if wanted("memory"):
             console.print("memory")
             memory = measure_memory(folder, generator, entries=4000 if options.quick else 20_000)
@@ -154,6 +178,9 @@ def _bench(console: Console, options: argparse.Namespace) -> Findings:
         semantic=semantic,
         crowds=crowds,
         several=several,
+        sharing=sharing,
+        warm_starts={} if options.only else kept_warm_starts(),
+        soak=None if options.only else kept_soak(),
     )
 
 
@@ -189,6 +216,8 @@ def main() -> int:
         (docs / "bench.json").write_text(found)
         (docs / "benchmarks.md").write_text(page(findings))
         console.print(f"wrote {docs}/benchmarks.md and bench.json")
+    elif findings.sharing is not None and not options.quick:
+        keep("sharing", asdict(findings.sharing))
     if options.json:
         sys.stdout.write(json.dumps(document(findings)) + "\n")
     return 0

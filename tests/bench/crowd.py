@@ -26,7 +26,8 @@ from proxy.core.meaning.gate import Gate
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.verifier import Verifier
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import NEIGHBOURS, Meaning, Space
+from proxy.pipeline.meaning import Meaning
+from proxy.pipeline.space import NEIGHBOURS, Space
 from proxy.ports import Vector
 from proxy.semantic.index import PartitionedIndex
 from proxy.store.memory import MemoryStore

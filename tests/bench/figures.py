@@ -52,6 +52,15 @@ OVER_PARTS_TARGET = Target("semantic_hit_over_parts_p50_1", 1.5)
 JUDGE_TARGET = Target("guards_and_verifier_us", 300)
 SEARCH_TARGET = Target("search_p50_us", 1000)
 SEMANTIC_ENTRY_TARGET = Target("semantic_bytes_per_entry", 2200)
+HIT_KEEPING_TARGETS = tuple(
+    target
+    for work in ("hit_json", "hit_sse")
+    for target in (Target(f"{work}_p50_1", 1.03), Target(f"{work}_rps_32", 0.97, is_floor=True))
+)
+"""To the one that keeps its entries in nothing."""
+DELAY_TARGET = Target("delay_p99_ms", 1000)
+WARM_TARGET = Target("warm_start_s", 10)
+SOAK_TARGET = Target("soak_growth", 0.03)
 
 
 def name_figures(scenario: Scenario, measured: Measured) -> dict[str, float]:

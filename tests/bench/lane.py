@@ -16,8 +16,8 @@ from time import perf_counter
 from proxy.config import load
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.text import Text
-from proxy.pipeline.meaning import NEIGHBOURS
 from proxy.pipeline.replay import replay
+from proxy.pipeline.space import NEIGHBOURS
 from proxy.ports import Neighbour, Vector
 from proxy.semantic.encoder import OnnxEncoder
 from proxy.semantic.index_partitions import Partitions
@@ -90,6 +90,11 @@ class Lane:
     """Of what `time` tells."""
 
     @property
+    def identity(self) -> str:
+        """The encoder's; its vectors are of no use to another."""
+        return self._encoder.identity
+
+    @property
     def stored(self) -> list[str]:
         """The questions of the entries."""
         return [text.original for text in self._texts.values()]
@@ -123,7 +128,7 @@ class Lane:
 
     def _fill(self, entries: int) -> None:
         candidates = self.language.stored(entries)
-        for text, vector in zip(candidates, self._vectors(candidates), strict=True):
+        for text, vector in zip(candidates, self.vectors_of(candidates), strict=True):
             if not self._may_serve(self._judge(Text(text), self._search(vector))):
                 key = b"%d" % len(self._texts)
                 self._texts[key] = Text(text)
@@ -134,13 +139,14 @@ class Lane:
         numbers = {text: number for number, text in enumerate(self.language.stored(count))}
         chosen = []
         texts = [self.language.reworded(number) for number in numbers.values()]
-        for own, text, vector in zip(numbers, texts, self._vectors(texts), strict=True):
+        for own, text, vector in zip(numbers, texts, self.vectors_of(texts), strict=True):
             findings = self._judge(Text(text), self._search(vector))
             if self._may_serve(findings) and findings[-1].candidate.text.original == own:
                 chosen.append(text)
         return chosen
 
-    def _vectors(self, texts: list[str]) -> Iterator[Vector]:
+    def vectors_of(self, texts: list[str]) -> Iterator[Vector]:
+        """What the encoder makes of texts."""
         for start in range(0, len(texts), _BATCH):
             yield from self._encoder.encode(texts[start : start + _BATCH])
 

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from tests.bench.figures import (
     Target,
 )
 from tests.bench.footprint import Memory, StartUp
+from tests.bench.lasting import Sharing, Soak, WarmStart
+from tests.bench.lasting_page import lasting_figures, lasting_section
 from tests.bench.parts import Part
 from tests.bench.semantic import Semantic
 from tests.bench.semantic_page import semantic_figures, semantic_section, vectors_section
@@ -55,8 +57,9 @@ Reprise writes JSON log lines to a file, metrics are on. On a miss each request 
 answer is also recorded and stored. Times are in microseconds unless marked otherwise.
 
 Hits are measured as shipped: questions are compared by meaning too, and an exact hit does not get
-so far. Misses and what passes through are measured with `semantic: {{enabled: false}}`, for their
-counterparts compare nothing; what being compared adds to a miss stands under "By meaning".
+so far. Misses and what passes through are measured without the semantic level and without disk, for
+their counterparts compare nothing and keep nothing; what being compared adds to a miss stands under
+"By meaning", and what disk adds under "Disk, Redis, replicas".
 
 At one connection all processes share one processor: they take turns anyway, and left free on a
 virtual machine each hand-over costs 10 or 80 us by the scheduler's whim, more than what is measured
@@ -119,6 +122,9 @@ make bench                                            # writes this page and doc
 python -m tests.bench --quick                         # a look in a minute; writes nothing
 python -m tests.bench --only hit_json --rounds 9      # one piece of work
 python -m tests.bench --only semantic crowd           # what is found by meaning
+python -m tests.bench --only sharing                  # disk, Redis, and how soon others know
+python -m tests.bench.warm_start                      # 100,000 entries from Redis and from disk
+python -m tests.bench.soak --minutes 30               # memory under load
 python -m tests.bench --only vectors                  # in Redis; writes docs/bench-vectors.json
 ```
 """
@@ -138,6 +144,10 @@ class Findings:
     semantic: Semantic | None
     crowds: Sequence[Crowd]
     several: Several | None = None
+    sharing: Sharing | None = None
+    warm_starts: Mapping[str, WarmStart] = field(default_factory=dict)
+    """These two are of commands of their own."""
+    soak: Soak | None = None
 
     def judged(self) -> Iterator[tuple[Target, float | None]]:
         """Every figure to reach with what was measured."""
@@ -145,6 +155,7 @@ class Findings:
             yield target, self.ratios.get(target.name)
         yield from footprint_figures(self.memory, self.start)
         yield from semantic_figures(self.semantic, self.crowds)
+        yield from lasting_figures(self.sharing, self.warm_starts, self.soak)
 
 
 def footprint_figures(
@@ -191,6 +202,9 @@ def document(findings: Findings) -> dict[str, object]:
         "semantic": asdict(semantic) if semantic else None,
         "crowds": [asdict(crowd) for crowd in findings.crowds],
         "several": asdict(findings.several) if findings.several else None,
+        "sharing": asdict(findings.sharing) if findings.sharing else None,
+        "warm_start": {name: asdict(one) for name, one in findings.warm_starts.items()},
+        "soak": asdict(findings.soak) if findings.soak else None,
     }
 
 
@@ -304,6 +318,7 @@ def page(findings: Findings) -> str:
         + vectors_section(kept())
         + _footprint(findings.memory, findings.start)
         + _several(findings.several)
+        + lasting_section(findings.sharing, findings.warm_starts, findings.soak)
         + _parts(findings.parts)
         + _ELSEWHERE
         + "\n"

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
@@ -27,7 +27,7 @@ from aiohttp.web_protocol import RequestHandler
 from proxy.app import App
 from proxy.config import load
 from proxy.core.cache.outcome import Hit
-from proxy.core.classify import Lookup, classify
+from proxy.core.classify import Lookup
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request, Response, Shape
 from proxy.pipeline.replay import replay
@@ -150,9 +150,7 @@ class _Hit:
             watch.lap(whole)
             pipeline = self._handler.pipeline
             watch.start()
-            classify(
-                request, pipeline.rules, pipeline._operations, pipeline._secret, pipeline._aliases
-            )
+            pipeline._plans.make(request)
             watch.lap(CLASSIFY)
         taken = watch.microseconds()
         steps = (DECODE, KEY, LOOKUP, REPLAY, ENCODE, METRICS, LOG)
@@ -178,7 +176,7 @@ class _Hit:
         watch.lap(RECEIVE)
         request = finish(decode(raw, app._operations, handler.limits, has_models=False))
         watch.lap(DECODE)
-        plan, _ = pipeline._plan(request)
+        plan, _ = pipeline._plans.find(request)
         watch.lap(KEY)
         assert isinstance(plan, Lookup)
         watch.start()
@@ -222,12 +220,13 @@ async def _measure(upstream_port: int, times: int) -> Sequence[Part]:
         admin_listen="127.0.0.1:0",
         env={},
     )
+    config = replace(config, static=replace(config.static, disk_enabled=False))
     null = os.open(os.devnull, os.O_WRONLY)
     writer = LineWriter(null)
     app = App(config, write=writer.write)
     await app.start()
     try:
-        await until(lambda: app._state() == "ok", within=_READY_SECONDS)
+        await until(lambda: app.condition.state() == "ok", within=_READY_SECONDS)
         port = int(app.url.rpartition(":")[2])
         for shape in Shape:
             await _store(port, f"hit_{shape.value}")

@@ -78,6 +78,11 @@ class Processes:
         self._started.append(process)
         return process
 
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """End one of them before the others."""
+        self._started.remove(process)
+        end(process)
+
     @property
     def ids(self) -> list[int]:
         """The ids of what was started."""
@@ -120,14 +125,21 @@ def _ask(port: int, path: str) -> socket.socket:
     return stream
 
 
-def metric(port: int, name: str) -> float:
-    """A metric without labels of ours, whose admin listener has this port."""
+def all_metrics(port: int) -> dict[str, float]:
+    """Every metric of ours, whose admin listener has this port, by its name with labels."""
     with _ask(port, "/metrics") as stream:
         told = b"".join(iter(partial(stream.recv, 1 << 16), b""))
-    for line in told.decode().splitlines():
-        if line.startswith(f"reprise_{name} "):
-            return float(line.split()[1])
-    raise BenchError(f"no metric {name}")
+    lines = told.partition(b"\r\n\r\n")[2].decode().splitlines()
+    found = (line.rpartition(" ") for line in lines if line.startswith("reprise_"))
+    return {name: float(value) for name, _, value in found}
+
+
+def metric(port: int, name: str) -> float:
+    """A metric without labels of ours, whose admin listener has this port."""
+    found = all_metrics(port).get(f"reprise_{name}")
+    if found is None:
+        raise BenchError(f"no metric {name}")
+    return found
 
 
 def await_metric(port: int, name: str, least: float, seconds: float = 60.0) -> None:

@@ -1,8 +1,11 @@
 """Who takes part in which work."""
 
+import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.bench import nginx
 from tests.bench.processes import Processes, free_port, python
@@ -18,14 +21,17 @@ BARE_PASS = "bare aiohttp, pass"
 NGINX_CACHE = "nginx proxy_cache"
 NGINX_PASS = "nginx proxy_pass"
 
-_CONFIG = "ttl: {exact: 24h}\n"
-_ALONE = "semantic: {enabled: false}\npersist: {disk: {enabled: false}}\n"
-_SEMANTIC = {
-    OURS: "",
-    OURS_EXACT: "semantic: {enabled: false}\n",
-    OURS_PATIENT: "semantic: {deadline: 5s}\n",
+_ALONE: Mapping[str, Any] = {
+    "semantic": {"enabled": False},
+    "persist": {"disk": {"enabled": False}},
+}
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    OURS: {},
+    # its counterparts compare nothing, and keep nothing
+    OURS_EXACT: _ALONE,
     OURS_ALONE: _ALONE,
-    OURS_TWO: f"workers: 2\n{_ALONE}",
+    OURS_PATIENT: {"semantic": {"deadline": "5s"}},
+    OURS_TWO: {"workers": 2, **_ALONE},
 }
 _HITS = ("hit_json", "hit_sse")
 _PASSES = ("miss_json", "miss_sse", "pass")
@@ -60,14 +66,25 @@ class Ours:
     admin_port: int
 
 
-def start_ours(processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS) -> Ours:
-    """Spawn our proxy and wait for nothing; `folder` gets its configuration.
+def start_ours(
+    processes: Processes,
+    folder: Path,
+    upstream_port: int,
+    *,
+    name: str = OURS,
+    settings: Mapping[str, Any] | None = None,
+) -> Ours:
+    """Spawn our proxy and wait for nothing; `folder` gets its configuration and its entries.
 
-    OURS is as shipped, OURS_EXACT is without the semantic level, OURS_PATIENT compares however long
-    that takes; OURS_ALONE and OURS_TWO keep nothing and compare nothing.
+    OURS is as shipped, OURS_EXACT is without the semantic level and without disk, OURS_PATIENT
+    compares however long that takes; OURS_TWO are two processes of OURS_ALONE. `settings` are those
+    of any other name.
     """
+    chosen = {"ttl": {"exact": "24h"}, **(_SETTINGS[name] if settings is None else settings)}
+    persist = chosen.get("persist", {})
+    disk = {"path": str(folder / f"{name}-kept"), **persist.get("disk", {})}
     config = folder / f"{name}.yaml"
-    config.write_text(_CONFIG + _SEMANTIC[name])
+    config.write_text(json.dumps({**chosen, "persist": {**persist, "disk": disk}}))
     port, admin_port = free_port(), free_port()
     command = python(
         *("-m", "proxy", "serve"),
@@ -79,9 +96,16 @@ def start_ours(processes: Processes, folder: Path, upstream_port: int, *, name: 
     return Ours(processes.start(name, command), port, admin_port)
 
 
-def ready_ours(processes: Processes, folder: Path, upstream_port: int, *, name: str = OURS) -> Ours:
+def ready_ours(
+    processes: Processes,
+    folder: Path,
+    upstream_port: int,
+    *,
+    name: str = OURS,
+    settings: Mapping[str, Any] | None = None,
+) -> Ours:
     """Start our proxy and wait until it is ready: its eager encoder is loaded then."""
-    ours = start_ours(processes, folder, upstream_port, name=name)
+    ours = start_ours(processes, folder, upstream_port, name=name, settings=settings)
     processes.await_answer(name, ours.process, ours.port)
     processes.await_answer(name, ours.process, ours.admin_port, path="/readyz")
     return ours

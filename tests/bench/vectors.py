@@ -27,7 +27,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from proxy.clock import SystemClock
-from proxy.pipeline.meaning import NEIGHBOURS
+from proxy.pipeline.space import NEIGHBOURS
 from proxy.ports import Matrix, Neighbour, Vector
 from proxy.redis_link.link import RedisLink
 from proxy.semantic.index_graph import Graph

@@ -42,7 +42,7 @@ def _chat_body(*, stream: bool) -> bytes:
     return body((_PROSE * 20)[:missing])
 
 
-def _asked_body(text: str, system: str = _SYSTEM_PROMPT) -> bytes:
+def asked_body(text: str, system: str = _SYSTEM_PROMPT) -> bytes:
     """A short chat request; texts are compared by meaning under the same system prompt."""
     messages = [
         {"role": "system", "content": system},
@@ -152,12 +152,13 @@ class Worded:
     def request(self, number: int) -> bytes:
         """The bytes to send."""
         turn, place = divmod(number, len(self.texts))
-        blanks = f"{turn:b}".translate(_BLANKS)
-        body = _asked_body(self.texts[place] + blanks)
+        blanks = f"{turn:b}".translate(BLANKS)
+        body = asked_body(self.texts[place] + blanks)
         return _head("POST", "/v1/chat/completions", len(body)) + body
 
 
-_BLANKS = {ord("0"): " ", ord("1"): "\n"}
+BLANKS = {ord("0"): " ", ord("1"): "\n"}
+"""What stands for the digits of a binary number, where a text shall differ in blanks alone."""
 
 
 def worded(path: str) -> Worded:
@@ -205,7 +206,7 @@ def _counted(name: str, body: bytes, answer: bytes, *, stream: bool = False) -> 
 
 
 def _claim_body(text: str) -> bytes:
-    return _asked_body(text, "You answer for the claims desk.")
+    return asked_body(text, "You answer for the claims desk.")
 
 
 WORKS = {

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.app import Worker
 from proxy.cli.handover import SERVES, Handover, Supervised, decode, encode
-from proxy.config_values import Address
+from proxy.core.address import Address
 
 HANDOVER = Handover(
     Worker(2, Address("::1", 8080), "/tmp/2.sock", bytes(range(32)), "json"),  # noqa: S108

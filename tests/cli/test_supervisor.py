@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from proxy.app import bound
 from proxy.cli.supervisor import Workers, held
 from proxy.cli.worker import WorkerError, WorkerProcess
-from proxy.config_values import Address
+from proxy.core.address import Address
+from proxy.server.listening import bound
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Event
 from tests.cli.test_handover import HANDOVER

@@ -41,8 +41,8 @@ async def test_a_purge_reaches_answers_that_are_on_their_way(
     async with proxy() as app, asyncio.TaskGroup() as group:
         slow = group.create_task(ask(app.url))
         await upstream.received(1)
-        assert await app.purge(Selector(model="m1"), soft=False) == 0
-        assert await app.purge(Selector(model="other"), soft=False) == 0
+        assert await app.invalidator.purge(Selector(model="m1"), soft=False) == 0
+        assert await app.invalidator.purge(Selector(model="other"), soft=False) == 0
         gate.set()
         assert (await slow).text == "old"
         assert not (await ask(app.url)).is_hit
@@ -55,7 +55,7 @@ async def test_a_purge_reaches_a_large_answer_that_is_being_judged(
     upstream.will(json_reply(chat_answer("long " * 50_000)))
     async with proxy() as app:
         assert (await ask(app.url)).status == 200
-        assert await app.purge(Selector(), soft=False) in (0, 1)
+        assert await app.invalidator.purge(Selector(), soft=False) in (0, 1)
         await until(is_idle(app))
         assert figure(app, "entries") == 0
 

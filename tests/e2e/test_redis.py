@@ -352,18 +352,11 @@ async def test_a_new_replica_starts_warm(
     await replicas.share("then")
     file = tmp_path / "replica.yaml"
     async with serve("--upstream", upstream.url, "--config", str(file)) as third:
-        await ready(third)
+        await third.ready()
         calls = upstream.calls
         for number in range(30):
             assert (await ask(third.url, question(f"warm {number}"))).is_hit
         assert upstream.calls == calls
-
-
-async def ready(process: ProxyProcess) -> None:
-    """Wait until it has taken in what there was."""
-    async with asyncio.timeout(15):
-        while (await call(process.admin_url, "GET", "/readyz")).status != 200:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 async def test_nothing_but_our_own_keys_is_touched(replicas: Replicas) -> None:

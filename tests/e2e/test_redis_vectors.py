@@ -31,7 +31,7 @@ memory: {{max_entries: 3}}
 persist: {{disk: {{enabled: false}}, redis: {{url: "{server.url}", deadline: 5s}}}}
 """
     async with proxy(settings) as one, proxy(settings) as other:
-        await until(lambda: not (one._is_loading or other._is_loading), within=60.0)
+        await until(lambda: not (one.semantic.is_loading or other.semantic.is_loading), within=60.0)
         yield one, other
 
 

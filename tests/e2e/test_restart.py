@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Serve, StartProxy
-from tests.fakes.client import ask, call, question
-from tests.fakes.process import ProxyProcess
+from tests.fakes.client import ask, question
 from tests.fakes.semantic import NEAR, comparing_by_words, learned
 from tests.fakes.traffic import echo, expected
 from tests.fakes.upstream import ScriptedUpstream, error_reply
@@ -114,13 +113,6 @@ async def test_who_is_revoked_after_a_restart_gets_nothing(
         assert (await ask(app.url, question(), key="key-b")).is_hit
 
 
-async def ready(process: ProxyProcess) -> None:
-    """Wait until it has taken in what there was."""
-    async with asyncio.timeout(15):
-        while (await call(process.admin_url, "GET", "/readyz")).status != 200:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-
-
 async def test_a_process_that_is_killed_loses_no_more_than_the_last_second(
     serve: Serve, upstream: ScriptedUpstream
 ) -> None:
@@ -134,7 +126,7 @@ async def test_a_process_that_is_killed_loses_no_more_than_the_last_second(
         process.signal(signal.SIGKILL)
         assert await process.wait() == -signal.SIGKILL
     async with serve("--upstream", upstream.url) as process:
-        await ready(process)
+        await process.ready()
         for number in range(50):
             found = await ask(process.url, question(f"early {number}"))
             assert found.is_hit
@@ -160,11 +152,11 @@ async def test_a_damaged_file_is_set_aside_once_and_all_goes_on(
     await asyncio.to_thread(spoil, file)
     for times in (1, 0):
         async with serve("--upstream", upstream.url) as process:
-            await ready(process)
+            await process.ready()
             assert (await ask(process.url, question())).status == 200
             assert len(process.events(SET_ASIDE)) == times
     async with serve("--upstream", upstream.url) as process:
-        await ready(process)
+        await process.ready()
         assert (await ask(process.url, question())).is_hit
 
 
@@ -173,6 +165,6 @@ async def test_a_directory_that_cannot_be_used_stops_nothing(
 ) -> None:
     (tmp_path / "data").write_text("a file in its place")
     async with serve("--upstream", upstream.url) as process:
-        await ready(process)
+        await process.ready()
         assert (await ask(process.url, question())).status == 200
         assert (await ask(process.url, question())).is_hit

@@ -65,7 +65,7 @@ class Comparing:
     @asynccontextmanager
     async def __call__(self) -> AsyncIterator[App]:
         async with self._proxy(PATIENT) as app:
-            await until(lambda: not app._is_loading)
+            await until(lambda: not app.semantic.is_loading)
             # The first text of its script loads the other one.
             await ask(app.url, question("你好，世界"), key="other")
             await until(lambda: figure(app, "semantic_entries") == 1)

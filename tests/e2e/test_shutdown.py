@@ -21,7 +21,7 @@ async def test_running_streams_end_whole_and_no_new_connection_is_taken(
     gate = asyncio.Event()
     async with serve("--upstream", upstream.url) as process:
         async with connect(process.url) as client, connect(process.url) as idle:
-            assert (await call(process.admin_url, "GET", "/readyz")).status == 200
+            await process.ready()
             assert (await idle.ask("GET", "/v1/models")).status == 200
             upstream.will(sse_reply(FRAMES[0], gate, *FRAMES[1:]))
             await client.send("POST", CHAT, fields=posting(), body=question(stream=True))

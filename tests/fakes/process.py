@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from tests.fakes.client import call
+
 STARTS_WITHIN = 20.0
 """Seconds until the process must listen."""
 DEADLINE = 15.0
@@ -88,6 +90,12 @@ class ProxyProcess(asyncio.SubprocessProtocol):
     async def listening(self) -> None:
         """Wait until it says where it listens."""
         await self._until(lambda: bool(self.events("listening")), STARTS_WITHIN)
+
+    async def ready(self) -> None:
+        """Wait until it says that it is ready: what it kept is taken in, its encoders are there."""
+        async with asyncio.timeout(DEADLINE):
+            while (await call(self.admin_url, "GET", "/readyz")).status != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""

@@ -29,7 +29,8 @@ from proxy.core.meaning.negatives import Negatives
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.meaning.verifier import Verifier, VerifierError
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.meaning import Meaning, Recall, Space
+from proxy.pipeline.meaning import Meaning, Recall
+from proxy.pipeline.space import Space
 from proxy.ports import Clock, Matrix, Neighbour, Store, Vector
 from proxy.tasks import Tasks
 from tests.watch import until
@@ -51,6 +52,7 @@ class FakeEncoder:
     """
 
     identity = NAME
+    dimensions = DIMENSIONS
 
     def __init__(self) -> None:
         self.refusal: Uncompared | None = None
@@ -158,9 +160,11 @@ class FakeLevel:
     ) -> None:
         """`index` is one that is shared. `others` are what only real encoders and indexes need."""
         self.index = FakeIndex() if index is None else index
-        space = Space(NAME, encoder, self.index)
+        self.refusal: Uncompared | None = None
+        """Why no text is compared; None where all are."""
+        self._space = Space(NAME, encoder, self.index)
         self.meaning = Meaning(
-            pick=lambda text: space,
+            pick=self._pick,
             gate=GATE,
             store=store,
             aliases=aliases,
@@ -170,6 +174,11 @@ class FakeLevel:
             note=note,
             recall=recall,
         )
+
+    def _pick(self, text: str) -> Space:
+        if self.refusal is not None:
+            raise NotCompared(self.refusal)
+        return self._space
 
     async def loaded(self) -> None:
         """There is nothing to load."""

@@ -1,10 +1,12 @@
 """The semantic level of pipeline/meaning.py over a real store, with the fake encoder and index."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
+from proxy.core.cache.change import Change
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.meaning.negatives import Negatives
@@ -51,18 +53,21 @@ class Level:
             on_evicted=lambda key: self.meaning.forget(key, is_evicted=True),
         )
         self.encoder = FakeEncoder()
-        fake = FakeLevel(
+        self.note: Callable[[Change], None] = lambda change: None
+        """Is told what is learnt."""
+        self.fake = FakeLevel(
             self.encoder,
             store=self.store,
             aliases=self.aliases,
             negatives=self.negatives,
             clock=self.clock,
             tasks=self.tasks,
+            note=lambda change: self.note(change),
             recall=recall,
             index=index,
         )
-        self.index = fake.index
-        self.meaning = fake.meaning
+        self.index = self.fake.index
+        self.meaning = self.fake.meaning
 
     async def settled(self) -> None:
         """Wait until no task runs."""
@@ -102,6 +107,23 @@ class Level:
         meant = await self.meaning.find(asked)
         assert isinstance(meant, NoMatch)
         return meant.reason
+
+    def heard(self) -> list[Change]:
+        """What is told from now on."""
+        noted: list[Change] = []
+        self.note = noted.append
+        self.meaning.judge = b"judge"
+        return noted
+
+
+def follow_up(text: str, answer: str, level: Level, last: str = "How old is it?") -> Lookup:
+    """The plan of a conversation that goes on after an answer."""
+    messages = [
+        {"role": "user", "content": text},
+        {"role": "assistant", "content": answer},
+        {"role": "user", "content": last},
+    ]
+    return near(messages=messages, threads=level.aliases)
 
 
 def near(text: str = ASKED, *fields: tuple[str, str], **members: Any) -> Lookup:

@@ -47,9 +47,10 @@ class Scene:
             tasks=self.tasks,
         )
         meaning = self.level.meaning if has_level else None
+        self.secret = SECRET
         self.explainer = Explainer(
             operations=OPERATIONS,
-            secret=SECRET,
+            secret=lambda: self.secret,
             store=self.store,
             aliases=self.aliases,
             negatives=self.negatives,

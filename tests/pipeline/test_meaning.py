@@ -2,31 +2,21 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
 import pytest
 
-from proxy.core.cache.change import Aliased, Change, Learnt
 from proxy.core.cache.selector import Selector
-from proxy.core.cache.thread import answer_digest
-from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
 from proxy.core.meaning.outcome import Match, NoMatch
-from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.core.model import Shape
+from proxy.core.meaning.uncompared import Uncompared
 from proxy.core.policy import Policy
 from proxy.core.wire.operation import JsonObject
 from proxy.pipeline import meaning
-from proxy.pipeline.meaning import Space
 from proxy.pipeline.purge import purge
-from proxy.ports import Matrix
-from tests.fakes.answers import chat_answer, chat_stream
 from tests.fakes.semantic import NAME, vector_of
-from tests.pipeline.level import ASKED, NEAR, OTHER, POLICY, STORED, Level, near
-from tests.watch import until
+from tests.pipeline.level import ASKED, NEAR, OTHER, POLICY, STORED, Level, follow_up, near
 
 SIMILARITY = float(vector_of(STORED) @ vector_of(ASKED))
 
@@ -206,24 +196,6 @@ async def test_a_client_cannot_ask_for_less(level: Level) -> None:
     assert await level.why(asked) == "similarity"
 
 
-async def test_a_fresh_answer_replaces_the_one_that_was_given_by_meaning(level: Level) -> None:
-    # B46: no-cache is the way out of a bad entry, also where it was stored for another question.
-    stored = await level.know(near(STORED))
-    assert await level.finds(near(ASKED)) == stored.key
-    fresh = await level.know(near(ASKED, ("Cache-Control", "no-cache")), "Cuzco.")
-    assert level.store.get(stored.key) is None
-    assert level.aliases.get(fresh.key) is None
-    assert await level.finds(near(STORED)) == fresh.key
-
-
-async def test_an_answer_of_its_own_takes_the_place_of_an_alias_only(level: Level) -> None:
-    stored = await level.know(near(STORED))
-    assert await level.finds(near(ASKED)) == stored.key
-    own = await level.know(near(ASKED), "Lima, as ever.")
-    assert level.aliases.get(own.key) is None
-    assert level.store.get(stored.key) is stored
-
-
 async def test_what_was_evicted_never_comes_back() -> None:
     level = Level(max_entries=2)
     first = await level.know(near(STORED))
@@ -286,29 +258,6 @@ async def test_an_answer_whose_vector_was_late_is_learned_later(level: Level) ->
     level.encoder.may_answer.set()
     await level.settled()
     assert await level.finds(near(ASKED)) == stored.key
-
-
-async def test_a_question_that_made_the_encoder_load_is_learned_when_it_has(
-    level: Level, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(meaning, "_LOADING_SECONDS", 0.001)
-    level.encoder.refusal = Uncompared.LOADING
-    stored = level.put(near(STORED))
-    await until(lambda: len(level.encoder.texts) > 2)
-    assert len(level.meaning) == 0
-    level.encoder.refusal = None
-    await until(lambda: len(level.meaning) == 1)
-    assert await level.finds(near(ASKED)) == stored.key
-
-
-async def test_an_encoder_that_never_has_loaded_is_not_waited_for_for_ever(
-    level: Level, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(meaning, "_LOADING_SECONDS", 0.001)
-    monkeypatch.setattr(meaning, "LEARN_SECONDS", 0.005)
-    level.encoder.refusal = Uncompared.LOADING
-    await level.know(near(STORED))
-    assert (len(level.meaning), len(level.encoder.texts)) == (0, 5)
 
 
 async def test_many_late_vectors_are_bounded(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,11 +391,8 @@ async def test_languages_without_guards_are_compared_where_the_operator_says_so(
 
 
 async def test_a_script_that_nobody_serves_is_not_compared() -> None:
-    def refuse(text: str) -> meaning.Space:
-        raise NotCompared(Uncompared.SCRIPT)
-
     level = Level()
-    level.meaning._pick = refuse
+    level.fake.refusal = Uncompared.SCRIPT
     assert await level.why(near(ASKED)) == Uncompared.SCRIPT
     await level.know(near(STORED))
     assert len(level.meaning) == 0
@@ -490,77 +436,6 @@ async def test_what_is_gone_when_it_is_found_leaves_no_alias(
 
     monkeypatch.setattr(level.meaning._gate, "judge", taken_back_meanwhile)
     await level.finds(near(ASKED))
-    assert len(level.aliases) == 0
-
-
-def follow_up(text: str, answer: str, level: Level, last: str = "How old is it?") -> Lookup:
-    messages = [
-        {"role": "user", "content": text},
-        {"role": "assistant", "content": answer},
-        {"role": "user", "content": last},
-    ]
-    return near(messages=messages, threads=level.aliases)
-
-
-async def test_conversations_that_began_in_other_words_go_on_as_one(level: Level) -> None:
-    await level.know(near(STORED), "Lima.")
-    await level.finds(near(ASKED))
-    stored = await level.know(follow_up(STORED, "Lima.", level), "Since 1535.")
-    assert follow_up(ASKED, "Lima.", level).key.exact == follow_up(STORED, "Lima.", level).key.exact
-    assert (
-        follow_up(ASKED, "Cuzco.", level).key.exact != follow_up(STORED, "Cuzco.", level).key.exact
-    )
-    reworded = follow_up(ASKED, "Lima.", level, last="And how old is it?")
-    assert await level.finds(reworded) == stored.key
-
-
-async def test_a_streamed_answer_leads_on_too(level: Level) -> None:
-    body = b"".join(chat_stream(["Li", "ma."]))
-    await level.know(near(STORED), shape=Shape.SSE, body=body)
-    await level.finds(near(ASKED))
-    assert follow_up(ASKED, "Lima.", level).key.exact == follow_up(STORED, "Lima.", level).key.exact
-
-
-async def test_a_large_answer_leads_on_too(level: Level) -> None:
-    answer = "Lima, " * 20_000
-    await level.know(near(STORED), answer)
-    await level.finds(near(ASKED))
-    assert follow_up(ASKED, answer, level).key.exact == follow_up(STORED, answer, level).key.exact
-
-
-CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-SILENT: dict[str, Any] = {
-    "tool calls": chat_answer(
-        "Lima.",
-        choices=[{"index": 0, "message": {"content": "Lima.", "tool_calls": [CALL]}}],
-    ),
-    "no text": chat_answer(None),
-    "no choices": chat_answer("Lima.", choices=[]),
-    "a choice that is no object": chat_answer("Lima.", choices=["Lima."]),
-    "text of parts": chat_answer(
-        "Lima.", choices=[{"message": {"content": [{"type": "text", "text": "Lima."}]}}]
-    ),
-    "no message": chat_answer("Lima.", choices=[{"text": "Lima."}]),
-}
-
-
-@pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
-async def test_an_answer_that_is_more_than_text_leads_nowhere(
-    level: Level, answer: dict[str, Any]
-) -> None:
-    await level.know(near(STORED), body=orjson.dumps(answer))
-    assert await level.finds(near(ASKED)) is not None
-    alias = level.aliases.get(near(ASKED).key.exact)
-    assert alias is not None
-    assert alias.answer == b""
-    assert follow_up(ASKED, "Lima.", level).key.exact != follow_up(STORED, "Lima.", level).key.exact
-
-
-async def test_what_was_taken_back_meanwhile_leads_nowhere(level: Level) -> None:
-    stored = await level.know(near(STORED), "Lima, " * 20_000)
-    assert isinstance(await level.meaning.find(near(ASKED)), Match)
-    level.aliases.pop_all(stored.key)
-    await level.settled()
     assert len(level.aliases) == 0
 
 
@@ -618,118 +493,3 @@ async def test_an_explanation_tells_why_nothing_is_compared(level: Level) -> Non
     level.encoder.refusal = Uncompared.TOO_LONG
     told = await level.meaning.explain(near(ASKED))
     assert told == meaning.Explanation("", Uncompared.TOO_LONG, (), ())
-
-
-async def test_questions_that_one_answer_would_serve_are_grouped(level: Level) -> None:
-    texts = [STORED, OTHER, ASKED, "42", f"{OTHER}!", "Where do penguins live?", f"{STORED}?"]
-    assert await level.meaning.same(texts, NEAR) == [[0, 2, 6], [1, 4]]
-    assert await level.meaning.same([], NEAR) == []
-    assert await level.meaning.same(texts, replace(NEAR, keywords=("Peru",))) == [[1, 4]]
-
-
-def heard(level: Level) -> list[Change]:
-    """What the level tells from now on."""
-    noted: list[Change] = []
-    level.meaning._note = noted.append
-    level.meaning.judge = b"judge"
-    return noted
-
-
-async def taken_in(other: Level, noted: Sequence[Change], stored: StoredResponse) -> None:
-    """Let another process have an answer, and what was noted of it."""
-    other.store.put(replace(stored))
-    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
-    await other.settled()
-
-
-async def test_what_one_has_learnt_is_found_by_another_without_embedding_it(level: Level) -> None:
-    noted = heard(level)
-    stored = await level.know(near(STORED))
-    (learnt,) = noted
-    assert isinstance(learnt, Learnt)
-    assert (learnt.key, learnt.text, learnt.encoder) == (stored.key, STORED, "by-words")
-    other = Level()
-    await taken_in(other, noted, stored)
-    assert other.encoder.texts == []
-    assert await other.finds(near(ASKED)) == stored.key
-    assert await other.meaning.learnt([stored.key, b"x" * 32]) == [learnt]
-
-
-async def test_vectors_of_another_encoder_are_made_anew(level: Level) -> None:
-    noted = heard(level)
-    stored = await level.know(near(STORED))
-    (learnt,) = noted
-    assert isinstance(learnt, Learnt)
-    unlike = replace(learnt, encoder="another", vector=bytes(reversed(learnt.vector)))
-    other = Level()
-    told = heard(other)
-    await taken_in(other, [unlike], stored)
-    assert other.encoder.texts == [STORED]
-    assert told == [learnt]
-    assert await other.finds(near(ASKED)) == stored.key
-
-
-async def test_what_is_learnt_of_an_entry_that_is_not_here_is_left_out(level: Level) -> None:
-    noted = heard(level)
-    await level.know(near(STORED))
-    other = Level()
-    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
-    assert (len(other.meaning), len(other.index)) == (0, 0)
-
-
-async def test_an_entry_that_goes_while_it_is_taken_in_is_not_found(
-    level: Level, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noted = heard(level)
-    stored = await level.know(near(STORED))
-    other = Level()
-    other.store.put(replace(stored))
-    take_in = other.index.take_in
-
-    async def slowly(
-        partition: bytes, keys: Sequence[bytes], vectors: Matrix, *, until: float
-    ) -> None:
-        await take_in(partition, keys, vectors)
-        other.store.delete(stored.key)
-
-    monkeypatch.setattr(other.index, "take_in", slowly)
-    await other.meaning.adopt([change for change in noted if isinstance(change, Learnt)])
-    assert (len(other.meaning), len(other.index)) == (0, 0)
-
-
-async def test_a_later_answer_to_the_same_question_prolongs_what_was_learnt(level: Level) -> None:
-    noted = heard(level)
-    stored = await level.know(near(STORED))
-    other = Level()
-    await taken_in(other, noted, stored)
-    level.clock.advance(500.0)
-    later = await level.know(near(STORED))
-    assert [type(change) for change in noted] == [Learnt, Learnt]
-    await taken_in(other, noted[1:], later)
-    other.clock.advance(1200.0)
-    assert await other.finds(near(ASKED)) == stored.key
-
-
-async def test_what_was_answered_by_meaning_is_told(level: Level) -> None:
-    stored = await level.know(near(STORED))
-    noted = heard(level)
-    asked = near(ASKED)
-    assert await level.finds(asked) == stored.key
-    first, second = noted
-    assert isinstance(first, Aliased)
-    assert isinstance(second, Aliased)
-    assert (first.key, first.target, first.judge) == (asked.key.exact, stored.key, b"judge")
-    assert (first.answer, second.answer) == (b"", answer_digest("Lima."))
-
-
-async def test_where_no_encoder_serves_a_text_nothing_is_taken_in(level: Level) -> None:
-    noted = heard(level)
-    stored = await level.know(near(STORED))
-
-    def refuse(text: str) -> Space:
-        raise NotCompared(Uncompared.SCRIPT)
-
-    other = Level()
-    other.meaning._pick = refuse
-    await taken_in(other, noted, stored)
-    assert len(other.meaning) == 0

@@ -25,7 +25,7 @@ class Replicas:
         """What was to be brought in."""
         self.one = Level(index=self.index, max_entries=2)
         self.other = Level(index=self.index, max_entries=2, recall=self.recall)
-        self.one.meaning._note = self.note
+        self.one.note = self.note
 
     def note(self, change: Change) -> None:
         if isinstance(change, Learnt):

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from proxy.pipeline import pipeline
 from tests.conftest import StartProxy
 from tests.fakes.answers import chat_stream, frame
 from tests.fakes.client import Answer, ask, call, posting, question
@@ -202,16 +201,3 @@ async def test_a_long_question_is_cached_too(
         assert await hits(app.url, body, body, body) == [False, True, True]
         assert await hits(app.url, body.replace(b"m1", b"m2")) == [False]
     assert upstream.requests[0].body == body
-
-
-async def test_more_questions_than_are_remembered_still_hit(
-    proxy: StartProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "MEMO_ENTRIES", 3)
-    async with proxy() as app:
-        for round_ in range(3):
-            for number in range(10):
-                answer = await ask(
-                    app.url, question(f"Q{number}"), fields=[("Origin", f"o{number}")]
-                )
-                assert (answer.text, answer.is_hit) == (f"answer {number + 1}", round_ > 0)

@@ -6,7 +6,7 @@ from proxy.core.cache.change import Purged, Rejected
 from proxy.core.cache.selector import Selector
 from proxy.store import redis_upkeep
 from tests.contracts.journal import PAIRS, lasting, now, recent
-from tests.fakes.redis import RedisServer, running_redis
+from tests.fakes.redis import RedisServer, running_redis, until
 from tests.store.changes import key
 from tests.store.redis_replicas import replica
 
@@ -60,9 +60,13 @@ async def test_a_redis_that_fails_meanwhile_gets_the_rest_later(redis_prefix: st
         one.journal._upkeep.restore()
         await asyncio.sleep(0)
         await server.start()
-        await one.until(lambda: one.figure("restored") >= 50)
+
+        async def all_are_back() -> bool:
+            return len(await server.command("KEYS", f"{redis_prefix}:{{*:e")) == 51
+
+        await until(all_are_back)
         await one.until(lambda: not one.journal._upkeep._purges)
-        assert await server.command("EXISTS", f"{redis_prefix}:rejected")
+        await until(lambda: server.command("EXISTS", f"{redis_prefix}:rejected"))
 
 
 async def test_what_is_known_to_be_there_is_learnt_anew_when_it_tells_little(

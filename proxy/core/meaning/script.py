@@ -45,6 +45,7 @@ _RANGES = {
     Script.LATIN: "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1dbf"
     "\u1e00-\u1eff\u2c60-\u2c7f\ua722-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a",
 }
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _RUN = re.compile(
     "|".join(f"(?P<{script}>[{ranges}]+)" for script, ranges in _RANGES.items())
     + rf"|(?P<{Script.OTHER}>[^\W\d_])"
@@ -59,6 +60,8 @@ def script_of(text: str) -> Script:
     3. else the most frequent of the others, for a few Chinese characters say as much as many
        Latin letters
     """
+    if text.isascii():
+        return Script.LATIN if _ASCII_LETTER.search(text) else Script.NONE
     letters: Counter[str] = Counter()
     for run in _RUN.finditer(text):
         letters[str(run.lastgroup)] += run.end() - run.start()
