@@ -209,6 +209,7 @@ class App:
             tasks=self._tasks,
             clock=clock,
             replicas=self._replicas,
+            doubted=self._ledger.doubted,
         )
         self._keep_door(config)
         self.invalidator = Invalidator(

@@ -196,6 +196,7 @@ def parse_url(value: object) -> str:
     return f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
 
 
+_REDIS_HOST = re.compile(rf"(?:{_HOST.pattern})(:[0-9]{{1,5}})?", re.ASCII)
 REDIS_SCHEMES = (
     *("redis", "rediss", "unix"),
     *("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
@@ -217,7 +218,26 @@ def parse_redis_url(value: object) -> str:
         raise ConfigValueError(
             "does not name the master", 'write such as "redis+sentinel://HOST:26379/MASTER"'
         )
+    if scheme != "unix":
+        _check_redis_place(rest)
     return text
+
+
+def _check_redis_place(rest: str) -> None:
+    """Raises ConfigValueError, which shows nothing of what may be a part of a password."""
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if "@" in rest[len(authority) :]:
+        raise ConfigValueError(
+            "has / ? # or @ in the user name, the password or an option",
+            "percent-encode them: %2F %3F %23 %40",
+        )
+    for place in authority.rpartition("@")[2].split(","):
+        host, port = _REDIS_HOST.fullmatch(place), place.rpartition(":")[2]
+        if host is None or (host[1] and not 0 < int(port) < 65536):
+            raise ConfigValueError(
+                "does not name a host, or a port that is one",
+                'write such as "redis://127.0.0.1:6379/0"',
+            )
 
 
 def redacted_url(url: str) -> str:

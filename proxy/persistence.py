@@ -1,6 +1,7 @@
 """Puts together what outlasts the process: the journals that the configuration names (design 8)."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ KNOWN_TO_ENTRIES = 4
 OPEN_SECONDS = 1.0
 """How long the start waits for Redis."""
 SECRET_SECONDS = 5.0
-"""How often is asked for the secret of all replicas while there is no word of it."""
+"""How often is asked for the secret of all replicas: Redis may lose it, or be there only now."""
 
 
 class Persistence:
@@ -97,14 +98,13 @@ class Persistence:
         """Connect, and agree with the other replicas on a secret: within OPEN_SECONDS, or later."""
         if self._redis is None:
             return
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OPEN_SECONDS):
                 await self._redis.start()
-                has_agreed = not self._has_own_secret or await self._agree(self._redis)
-        except TimeoutError:
-            has_agreed = False
-        if not has_agreed:
-            self._tasks.keep(self._agree_later, "redis secret", every=SECRET_SECONDS)
+                if self._has_own_secret:
+                    await self._agree(self._redis)
+        if self._has_own_secret:
+            self._tasks.keep(self._keep_agreed, "redis secret", every=SECRET_SECONDS)
 
     async def start(self) -> None:
         """Take in what was kept, and follow what others change."""
@@ -157,18 +157,19 @@ class Persistence:
         redis = self._redis.journal if self._redis is not None else None
         return [journal for journal in (self._disk, redis) if journal is not None]
 
-    async def _agree(self, redis: "_Redis") -> bool:
-        """Have the same secret as the other replicas; False where Redis does not tell it."""
+    async def _agree(self, redis: "_Redis") -> None:
+        """Have the same secret as the other replicas, as far as Redis tells it."""
         found = await common_secret(redis.link, redis.prefix, self.secret)
         if found is not None and found != self.secret:
             self.secret = found
             self._on_secret(found)
             if self._directory is not None:
                 await asyncio.to_thread(secret.replace, self._directory, found)
-        return found is not None
 
-    async def _agree_later(self, beat: Beat) -> None:
-        while self._redis is not None and not await self._agree(self._redis):
+    async def _keep_agreed(self, beat: Beat) -> None:
+        # A replica that starts where the secret is lost would share nothing with the others.
+        while self._redis is not None:
+            await self._agree(self._redis)
             beat()
             await asyncio.sleep(SECRET_SECONDS)
 

@@ -184,6 +184,10 @@ class Encoder(Protocol):
         Empty as long as it is not known.
         """
 
+    @property
+    def dimensions(self) -> int:
+        """Of its vectors; 0 as long as that is not known."""
+
     async def embed(self, text: str, *, deadline: float) -> Vector:
         """The vector of a whole text, at most `deadline` seconds from now.
 

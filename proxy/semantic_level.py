@@ -34,6 +34,8 @@ from proxy.semantic.workers import EncoderWorker
 from proxy.tasks import Tasks
 from proxy.telemetry.log import Log
 
+_UNKNOWN = ("", 0)
+
 
 class SemanticLevel:
     """The parts of the semantic level that last as long as the process."""
@@ -50,7 +52,7 @@ class SemanticLevel:
         clock: Clock,
         tasks: Tasks,
         log: Log,
-        identities: Sequence[str] = (),
+        identities: Sequence[tuple[str, int]] = (),
         note: Callable[[Change], None] | None = None,
         recall: Recall | None = None,
         link: RedisLink | None = None,
@@ -65,11 +67,17 @@ class SemanticLevel:
         served = [
             Served(
                 EncoderWorker(
-                    Path(encoder.model).name, partial(load, encoder), log=log, identity=identity
+                    Path(encoder.model).name,
+                    partial(load, encoder),
+                    log=log,
+                    identity=identity,
+                    dimensions=dimensions,
                 ),
                 frozenset(map(Script, encoder.scripts)),
             )
-            for encoder, identity in zip(encoders, identities or [""] * len(encoders), strict=True)
+            for encoder, (identity, dimensions) in zip(
+                encoders, identities or [_UNKNOWN] * len(encoders), strict=True
+            )
         ]
         self._encoders = Encoders(served)
         self._eager = [
@@ -150,18 +158,22 @@ def load(encoder: EncoderModel) -> OnnxEncoder:
     return OnnxEncoder(directory, threads=encoder.threads)
 
 
-def identities_of(encoders: Sequence[EncoderModel]) -> list[str]:
-    """The identities of encoders, without loading them; empty where one is not prepared. Blocks."""
+def identities_of(encoders: Sequence[EncoderModel]) -> list[tuple[str, int]]:
+    """Identity and dimensions of encoders, without loading them. Blocks.
+
+    Where one is not prepared they are empty and 0.
+    """
     # An absolute name stands for itself.
     directories = [default_directory(os.environ) / encoder.model for encoder in encoders]
     return [_identity(directory) for directory in directories]
 
 
-def _identity(directory: Path) -> str:
+def _identity(directory: Path) -> tuple[str, int]:
     try:
-        return manifest.read(directory).identity
+        found = manifest.read(directory)
     except ModelError:
-        return ""  # loading it tells why
+        return _UNKNOWN  # loading it tells why
+    return found.identity, found.dimensions
 
 
 def make_gate(verifier: str) -> Gate:

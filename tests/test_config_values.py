@@ -384,11 +384,19 @@ def test_url_of_redis_is_kept_and_shown_without_password(url: str, shown_as: str
         ("redis://user@", "not a URL"),
         ("redis://a b", "not a URL"),
         ("redis+sentinel://a:1,b:2", "master"),
+        ("redis://:gehe#im@h:1/0", "the password"),
+        ("redis://:gehe/im@h:1/0", "the password"),
+        ("redis://:geheim@h:x/0", "a port"),
+        ("redis://:geheim@h:99999/0", "a port"),
+        ("redis://:geheim@[::1/0", "a host"),
+        ("redis+cluster://a:1,b:x", "a port"),
         (5, "text"),
     ],
 )
 def test_no_url_of_redis_is_refused(value: object, message: str) -> None:
-    assert message in mistake(parse_redis_url, value).message
+    told = mistake(parse_redis_url, value)
+    assert message in told.message
+    assert "gehe" not in f"{told.message} {told}"
 
 
 def test_prefix_of_keys_has_plain_characters() -> None:

@@ -11,7 +11,7 @@ from proxy.config import Config, load
 from proxy.store import secret
 from tests.conftest import StartProxy
 from tests.fakes.client import ask, question
-from tests.fakes.redis import RedisServer
+from tests.fakes.redis import RedisServer, running_redis
 from tests.fakes.upstream import ScriptedUpstream
 from tests.watch import figure, until
 
@@ -61,6 +61,24 @@ async def test_a_configured_secret_stays(
         settings = shared(redis_server, redis_prefix) + "\ntenancy: {secret: ours}"
         async with proxy(settings) as app:
             assert app._secret == b"ours"
+
+
+async def test_a_redis_that_has_lost_the_secret_is_told_it_again(
+    proxy: StartProxy, redis_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.persistence.SECRET_SECONDS", 0.05)
+    async with running_redis() as server, proxy(shared(server, redis_prefix)) as app:
+        await server.command("FLUSHALL")
+        await until_there(server, f"{redis_prefix}:secret")
+        async with proxy(shared(server, redis_prefix)) as later:
+            assert later._secret == app._secret
+
+
+async def until_there(server: RedisServer, name: str) -> None:
+    """Wait until a key is there."""
+    async with asyncio.timeout(10):
+        while not await server.command("EXISTS", name):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 async def test_a_redis_that_comes_later_tells_its_secret_then(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from proxy.core.cache.change import Change, Learnt
 from proxy.core.cache.key import Key
 from proxy.core.meaning.uncompared import NotCompared
-from proxy.core.meaning.vectors import from_bytes, to_bytes
+from proxy.core.meaning.vectors import are_vectors, from_bytes, to_bytes
 from proxy.pipeline.known import Known, KnownEntries, Partition
 from proxy.pipeline.space import Space
 from proxy.ports import Store, Vector, VectorIndex
@@ -71,11 +71,7 @@ class Adoption:
             else:
                 self._read_later(one)
         for (space, history), cell in cells.items():
-            vectors = from_bytes([one.vector for one in cell])
-            latest = max(one.until for one in cell)
-            await space.index.take_in(history, [one.key for one in cell], vectors, until=latest)
-            for one in cell:
-                self._take_in(one, space)
+            await self._take_in_cell(cell, space, history)
 
     async def learnt(self, keys: Sequence[bytes]) -> list[Learnt]:
         """What is known of some entries, for others to take in.
@@ -113,6 +109,21 @@ class Adoption:
     async def _tell_again(self, key: bytes, note: Callable[[Change], None]) -> None:
         for one in await self.learnt([key]):
             note(one)
+
+    async def _take_in_cell(self, cell: Sequence[Learnt], space: Space, history: bytes) -> None:
+        # What came back is not trusted: a text whose vector is none gets one of ours.
+        are_fit = are_vectors([one.vector for one in cell], space.encoder.dimensions)
+        fit = [one for one, is_fit in zip(cell, are_fit, strict=True) if is_fit]
+        if fit:
+            vectors = from_bytes([one.vector for one in fit])
+            latest = max(one.until for one in fit)
+            await space.index.take_in(history, [one.key for one in fit], vectors, until=latest)
+        for one in fit:
+            self._take_in(one, space)
+        taken = {one.key for one in fit}
+        for one in cell:
+            if one.key not in taken:
+                self._read_later(one)
 
     def _take_in(self, one: Learnt, space: Space) -> None:
         # It may have gone, or have been learnt here, while the index took its vector.

@@ -1,6 +1,8 @@
 """A miss: join the flight that is under way for it, or begin one that is recorded at its end."""
 
 import asyncio
+from collections.abc import MutableMapping
+from http import HTTPStatus
 
 from proxy.core.cache.selector import Selector
 from proxy.core.cache.storable import DoNotStore, Unstorable, shape_of
@@ -42,8 +44,13 @@ class Fetcher:
         tasks: Tasks,
         clock: Clock,
         replicas: Replicas | None = None,
+        doubted: MutableMapping[bytes, None] | None = None,
     ) -> None:
-        """`replicas` are those with which calls are shared too."""
+        """`replicas` are those with which calls are shared too.
+
+        `doubted` are keys of which an upstream that is a cache too shall not give what it has.
+        """
+        self._doubted = {} if doubted is None else doubted
         self.flights = Flights()
         self.doorkeeper: Doorkeeper | None = None
         """Says which questions are admitted to the cache, where not all are."""
@@ -206,7 +213,14 @@ class Fetcher:
         exchange: Exchange,
         began: float,
     ) -> None:
+        key = plan.key.exact
+        is_doubted = plan.pool.is_reprise and key in self._doubted
+        if is_doubted:
+            # Its name there may be unknown, or word of it still under way.
+            request = request._replace(fields=(*request.fields, (b"Cache-Control", b"no-cache")))
         reply = await forward(request, plan.pool, plan.policy, self._upstream, exchange)
+        if is_doubted and reply.status == HTTPStatus.OK:
+            self._doubted.pop(key, None)
         try:
             self._acceptance.learn(plan.caller, reply.status)
             flight.values = values = by_name(reply.fields)

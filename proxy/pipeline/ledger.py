@@ -78,6 +78,9 @@ class Ledger:
         self._journals: list[Journal] = []
         self._rejected: OrderedDict[bytes, Rejected] = OrderedDict()
         """What was said to be wrong, by its key."""
+        self.doubted: dict[bytes, None] = {}
+        """Keys whose answer was said to be wrong, and was not asked for since: an upstream that is
+        a cache too may still have it."""
         self._deleted: OrderedDict[bytes, float] = OrderedDict()
         """When what was stored under a key was forgotten: an older answer may still be on its way
         from elsewhere."""
@@ -247,6 +250,9 @@ class Ledger:
 
     def _note_rejected(self, rejected: Rejected) -> None:
         self._note_deleted(rejected.key, rejected.at)
+        self.doubted[rejected.key] = None
+        if len(self.doubted) > MAX_PAIRS:
+            del self.doubted[next(iter(self.doubted))]
         known = self._rejected.pop(rejected.key, None)
         if known is not None:
             pairs = tuple(dict.fromkeys((*known.pairs, *rejected.pairs)))

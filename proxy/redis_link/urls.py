@@ -66,7 +66,8 @@ def connect(url: str, *, max_connections: int) -> Connected:
             # Made and thrown away: so an option that is none is found here, not at the first call.
             pool = connected.client.connection_pool
             pool.connection_class(**pool.connection_kwargs)
-    except TypeError:
+    except (TypeError, ValueError, RedisError):
+        # The library's words may have a part of the password.
         raise ValueError("it has an option that a connection of its kind does not take") from None
     return connected
 

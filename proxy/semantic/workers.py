@@ -48,10 +48,11 @@ class EncoderWorker:
         *,
         log: Log,
         identity: str = "",
+        dimensions: int = 0,
         max_waiting: int = _MAX_WAITING,
     ) -> None:
-        """`load` runs in the thread, when `start` is called or the first text comes. `identity` is
-        what is known of the encoder before that.
+        """`load` runs in the thread, when `start` is called or the first text comes. `identity`
+        and `dimensions` are what is known of the encoder before that.
 
         It raises ModelError where there is no usable model.
         """
@@ -60,6 +61,8 @@ class EncoderWorker:
         """Why it serves no text now: LOADING, MISSING or BROKEN; None when it does."""
         self.problem = ""
         """Where the model is missing: what ModelError told."""
+        self.dimensions = dimensions
+        """Of its vectors; 0 as long as that is not known."""
         self.identity = identity
         """Name and digest of model and tokenizer; empty as long as it is not known."""
         self._load = load
@@ -119,8 +122,8 @@ class EncoderWorker:
         if self._loaded.is_set():
             await self._ended.wait()
 
-    def _enter(self, identity: str) -> None:
-        self.identity = identity
+    def _enter(self, identity: str, dimensions: int) -> None:
+        self.identity, self.dimensions = identity, dimensions
         if not self._closing:
             self.state = None
         self._loaded.set()
@@ -150,7 +153,7 @@ class EncoderWorker:
         try:
             encoder = self._load()
             self._log.emit("info", "encoder loaded", {"encoder": encoder.identity})
-            _call(loop, self._enter, encoder.identity)
+            _call(loop, self._enter, encoder.identity, encoder.dimensions)
             self._serve(encoder, loop)
             state, problem = Uncompared.MISSING, "it was closed"
         except ModelError as error:

@@ -239,6 +239,20 @@ async def test_feedback_on_our_entry_reaches_the_centre(
         assert (await ask(edge.url)).text == "answer 2"
 
 
+async def test_what_was_wrong_does_not_come_again_from_a_centre_that_has_it_by_another_name(
+    proxy: StartProxy, upstream: ScriptedUpstream
+) -> None:
+    async with proxy(ADMIN) as centre, proxy(before(centre), upstream=None) as edge:
+        await ask(edge.url)  # both store it, and neither has told the other how it calls it
+        name = (await ask(edge.url)).header("x-cache-entry") or ""
+        assert "." not in name
+        await feedback(edge.url, name)
+        assert (await ask(edge.url)).text == "answer 2"
+        assert (await ask(edge.url)).text == "answer 2"
+        assert (await ask(centre.url)).text == "answer 2"
+    assert upstream.calls == 2
+
+
 async def test_feedback_reaches_the_centre_also_when_our_entry_is_gone(
     proxy: StartProxy, upstream: ScriptedUpstream
 ) -> None:

@@ -52,6 +52,7 @@ class FakeEncoder:
     """
 
     identity = NAME
+    dimensions = DIMENSIONS
 
     def __init__(self) -> None:
         self.refusal: Uncompared | None = None

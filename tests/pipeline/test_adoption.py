@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from proxy.core.cache.change import Change, Learnt
 from proxy.core.cache.value import StoredResponse
 from proxy.core.meaning.uncompared import Uncompared
+from proxy.core.meaning.vectors import to_bytes
 from proxy.ports import Matrix
-from tests.pipeline.level import ASKED, STORED, Level, near
+from tests.pipeline.level import ASKED, OTHER, STORED, Level, near
 
 
 @pytest.fixture
@@ -99,3 +101,24 @@ async def test_where_no_encoder_serves_a_text_nothing_is_taken_in(level: Level) 
     other.fake.refusal = Uncompared.SCRIPT
     await taken_in(other, noted, stored)
     assert len(other.meaning) == 0
+
+
+@pytest.mark.parametrize("spoilt", ["no length", "no numbers", "another size"])
+async def test_a_vector_that_is_none_is_made_anew_and_harms_no_other(
+    level: Level, spoilt: str
+) -> None:
+    noted = level.heard()
+    stored = await level.know(near(STORED))
+    good = await level.know(near(OTHER))
+    bad, other_learnt = noted
+    assert isinstance(bad, Learnt)
+    vector = {
+        "no length": bytes(len(bad.vector)),
+        "no numbers": b"\xff" * len(bad.vector),
+        "another size": to_bytes(np.array([1.0, 0.0], np.float32)),
+    }[spoilt]
+    other = Level()
+    other.store.put(replace(good))
+    await taken_in(other, [replace(bad, vector=vector), other_learnt], stored)
+    assert await other.finds(near(ASKED)) == stored.key
+    assert len(other.meaning) == len(other.index) == 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from proxy.core.meaning.vectors import from_bytes, to_bytes
+from proxy.core.meaning.vectors import are_vectors, from_bytes, to_bytes
 
 
 def test_vectors_come_back_as_the_rows_of_a_matrix() -> None:
@@ -10,3 +10,14 @@ def test_vectors_come_back_as_the_rows_of_a_matrix() -> None:
     packed = [to_bytes(vector) for vector in vectors]
     assert {len(one) for one in packed} == {32}
     assert np.array_equal(from_bytes(packed), vectors)
+
+
+def test_what_is_no_vector_of_length_1_is_told_apart() -> None:
+    one = to_bytes(np.array([0.6, 0.8, 0.0, 0.0], np.float32))
+    long = to_bytes(np.array([0.6, 0.8, 1.0, 0.0], np.float32))
+    odd = to_bytes(np.array([np.nan, 1.0, 0.0, 0.0], np.float32))
+    other = to_bytes(np.array([1.0, 0.0], np.float32))
+    assert are_vectors([one, long, odd, bytes(16), one], 4) == [True, False, False, False, True]
+    assert are_vectors([other, one[:-1], long, one], 4) == [False, False, False, True]
+    assert are_vectors([other, b""], 4) == [False, False]
+    assert are_vectors([b"", one], 0) == [False, False]
