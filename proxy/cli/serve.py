@@ -19,6 +19,7 @@ from proxy.cli.supervisor import Plan, Supervisor
 from proxy.cli.worker import COMMAND, WorkerError, Write
 from proxy.config import Config, load
 from proxy.config_file import ConfigError, read_bytes
+from proxy.redis_link.errors import BadUrl
 from proxy.telemetry.log import LineWriter
 
 GC_THRESHOLDS = (10_000, 20, 50)
@@ -96,6 +97,9 @@ def _run(serving: Callable[[Write], Coroutine[Any, Any, int]]) -> NoReturn:
         status = 2
     except WorkerError as error:
         click.echo(str(error), err=True)
+        status = 2
+    except BadUrl as error:
+        click.echo(f"persist.redis.url {error}: docs/redis.md has those that there are.", err=True)
         status = 2
     finally:
         writer.close()

@@ -40,6 +40,10 @@ WRITE_REFUSALS = frozenset({Reason.OOM, Reason.READONLY, Reason.MISCONF})
 """It answers, and takes no writes: reading goes on."""
 
 
+class BadUrl(ValueError):
+    """A URL of Redis that no client can be made of; its words show nothing of the URL."""
+
+
 class LinkDown(Exception):
     """A call to Redis gave no answer."""
 

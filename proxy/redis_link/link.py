@@ -52,7 +52,7 @@ class RedisLink:
         """`deadline` is what a client's request may cost, in seconds; `prefix` begins all our keys.
         `log` is told of changes of state.
 
-        Connects when first asked. Raises ValueError for a URL that is none.
+        Connects when first asked. Raises BadUrl for a URL that is none.
         """
         background = max(BACKGROUND_CONNECTIONS, max_connections // 4)
         requests = max(1, max_connections - background - 1)

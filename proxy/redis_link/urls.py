@@ -12,6 +12,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from proxy.redis_link.errors import BadUrl
+
 CONNECT_SECONDS = 1.0
 SENTINEL_SECONDS = 0.3
 """How long one Sentinel is waited for before the next is asked."""
@@ -58,7 +60,7 @@ def connect(url: str, *, max_connections: int) -> Connected:
     """A client for a URL; connections are made when they are needed.
 
     The query takes what redis-py's URLs take (`ssl_ca_certs`, `protocol`, ...), and for Sentinels
-    `sentinel_username` and `sentinel_password`. Raises ValueError.
+    `sentinel_username` and `sentinel_password`. Raises BadUrl.
     """
     try:
         connected = _connect(url, max_connections)
@@ -68,7 +70,7 @@ def connect(url: str, *, max_connections: int) -> Connected:
             pool.connection_class(**pool.connection_kwargs)
     except (TypeError, ValueError, RedisError):
         # The library's words may have a part of the password.
-        raise ValueError("it has an option that a connection of its kind does not take") from None
+        raise BadUrl("has an option that a connection of its kind does not take") from None
     return connected
 
 

@@ -87,3 +87,16 @@ async def test_what_is_not_http_is_refused_without_a_word_in_the_log(
         await process.logged("request")
         assert process.stderr == ""
         assert "sk-secret" not in process.stdout
+
+
+async def test_a_url_of_redis_with_an_option_that_is_none_ends_with_its_remedy(
+    serve: Serve, tmp_path: Path
+) -> None:
+    file = tmp_path / "reprise.yaml"
+    file.write_text('persist: {redis: {url: "redis://:geheim@127.0.0.1:1/0?foo=1"}}')
+    process = serve("--upstream", "http://127.0.0.1:1", "--config", str(file))
+    await process.start()
+    assert await process.wait() == 2
+    await process.stop()
+    assert "persist.redis.url has an option" in process.stderr
+    assert "geheim" not in process.stdout + process.stderr

@@ -6,6 +6,7 @@ import pytest
 from redis.asyncio import Redis, RedisCluster, SSLConnection
 from redis.asyncio.sentinel import SentinelConnectionPool, SentinelManagedSSLConnection
 
+from proxy.redis_link.errors import BadUrl
 from proxy.redis_link.urls import connect
 
 
@@ -94,5 +95,5 @@ def test_a_cluster(tls: bool) -> None:
     ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
+    with pytest.raises(BadUrl, match=r".+"):
         connect(url, max_connections=5)
