@@ -1,6 +1,7 @@
 """`reprise serve`: run the proxy until a signal ends it."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
@@ -22,6 +23,9 @@ from proxy.config_file import ConfigError, read_bytes
 from proxy.redis_link.errors import BadUrl
 from proxy.telemetry.log import LineWriter
 
+ARENAS = 2
+_M_ARENA_MAX = -8
+"""As glibc's malloc.h has it."""
 GC_THRESHOLDS = (10_000, 20, 50)
 """In place of Python's (700, 10, 10): six per cent of a miss."""
 
@@ -85,8 +89,19 @@ def serve(
         errors.close()
 
 
+def _limit_arenas() -> None:
+    """Let threads share memory that is freed; only glibc has arenas.
+
+    Otherwise each thread of a pool keeps what it once needed: 100 MB after an hour of mixed load.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, ARENAS)
+
+
 def _run(serving: Callable[[Write], Coroutine[Any, Any, int]]) -> NoReturn:
     """Run until the end, and exit."""
+    _limit_arenas()
     writer = LineWriter(sys.stdout.fileno())
     try:
         status = uvloop.run(serving(writer.write))

@@ -231,6 +231,15 @@ async def killed_and_restarted_empty(replicas: Replicas) -> Callable[[], Any]:
     return replicas.redis.restart
 
 
+async def loading(replicas: Replicas) -> Callable[[], Any]:
+    """It reads what it had kept, a key in 50 ms, and answers nothing else meanwhile."""
+    await replicas.redis.command("SAVE")
+    await replicas.redis.kill()
+    slowly = ("--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024")
+    await replicas.redis.begin(*slowly)
+    return lambda: None
+
+
 async def slow(replicas: Replicas) -> Callable[[], Any]:
     replicas.relay.delay = 0.2
 
@@ -298,6 +307,7 @@ async def flushed(replicas: Replicas) -> Callable[[], Any]:
 FAULTS = [
     frozen,
     killed_and_restarted_empty,
+    loading,
     slow,
     a_hole,
     cut_in_mid_answer,

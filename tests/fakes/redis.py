@@ -83,6 +83,11 @@ class RedisServer:
         """End it at once."""
         await asyncio.to_thread(self._kill)
 
+    async def begin(self, *arguments: str) -> None:
+        """Start it again on the same port, with what it had saved; does not wait for an answer."""
+        self._arguments += arguments
+        await asyncio.to_thread(self._start)
+
     async def restart(self, *arguments: str) -> None:
         """Start it again on the same port, empty; with more arguments, if given."""
         await self.kill()
