@@ -1,11 +1,6 @@
-"""Answers in Redis: under which names, in which form, and what may take whose place.
+"""Answers in Redis: in which form, and what may take whose place. Names are redis_names.py's.
 
-    PREFIX:{HASH}:e     an answer, or a tombstone where one was deleted
-    PREFIX:{HASH}:l     a lease: somebody is calling the upstream for it
-    PREFIX:{HASH}:m     how it is found by meaning
-
-HASH is half of a SHA-256 of the exact key; the braces put the three into one slot of a cluster, so
-that a script may touch them together. An answer's value is
+An answer's value is
 
     form (1 byte), time (8, microseconds), fence (8), the envelope of codec.py
 
@@ -13,7 +8,6 @@ The last writer wins, by time; but nothing older than a tombstone is taken, nor 
 held a lease that somebody else has got since: that is what the fence tells.
 """
 
-import hashlib
 import struct
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,6 +16,7 @@ from proxy.core.cache.change import Learnt, Put
 from proxy.core.cache.value import StoredResponse
 from proxy.redis_link.scripts import Command, Script
 from proxy.store.codec import Flaw, Unreadable, decode, encode
+from proxy.store.redis_names import Names, digest_of
 
 ANSWER = 1
 TOMBSTONE = 2
@@ -121,21 +116,21 @@ class EntryKeys:
         self, prefix: str, *, keep_stale: float, fence_of: Callable[[bytes], int] = lambda _: 0
     ) -> None:
         """Stale answers are kept `keep_stale` seconds; `fence_of` tells the lease of a key."""
-        self._prefix = prefix
+        self._names = Names(prefix)
         self._keep_stale = keep_stale
         self._fence_of = fence_of
 
     def answer(self, key: bytes) -> str:
         """The name of an answer."""
-        return self._name(key, "e")
+        return self._names.answer(digest_of(key))
 
     def lease(self, key: bytes) -> str:
         """The name of a lease."""
-        return self._name(key, "l")
+        return self._names.lease(digest_of(key))
 
     def meaning(self, key: bytes) -> str:
         """The name of what is needed to find an answer by meaning."""
-        return self._name(key, "m")
+        return self._names.meaning(digest_of(key))
 
     def put(self, change: Put, now: float) -> Command:
         """Keep an answer, as long as it may be of use; for a moment where that is over."""
@@ -165,9 +160,6 @@ class EntryKeys:
         """Hold a lease on; 0 seconds gives it up."""
         arguments = [token, int(seconds * 1000)]
         return _EXTEND.command([self.lease(key)], arguments)
-
-    def _name(self, key: bytes, kind: str) -> str:
-        return f"{self._prefix}:{{{hashlib.sha256(key).hexdigest()[:32]}}}:{kind}"
 
 
 def read_entry(value: bytes, key: bytes | None = None) -> Entry | None:

@@ -1,4 +1,12 @@
-"""Under which names answers lie in Redis, from the names' side: a scan finds names, not keys."""
+"""Under which names answers lie in Redis.
+
+    PREFIX:{HASH}:e     an answer, or a tombstone where one was deleted
+    PREFIX:{HASH}:l     a lease: somebody is calling the upstream for it
+    PREFIX:{HASH}:m     how it is found by meaning
+
+HASH is half of a SHA-256 of the exact key; the braces put the three into one slot of a cluster, so
+that a script may touch them together. A scan finds names, not keys.
+"""
 
 import hashlib
 
@@ -25,6 +33,10 @@ class Names:
     def meaning(self, digest: bytes) -> str:
         """The name of what is needed to find an answer by meaning."""
         return f"{self._prefix}:{{{digest.hex()}}}:m"
+
+    def lease(self, digest: bytes) -> str:
+        """The name of a lease: somebody is calling the upstream for an answer."""
+        return f"{self._prefix}:{{{digest.hex()}}}:l"
 
     def digest_in(self, name: bytes) -> bytes | None:
         """The digest in the name of an answer; None for any other name."""
