@@ -1,13 +1,13 @@
 """What was kept before, as one who begins takes it in: a snapshot, the log since, the answers."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from proxy.core.cache.change import (
-    Aliased,
     Barred,
     Change,
     Deleted,
@@ -138,10 +138,10 @@ class Loader:
         rest = _latest(await asyncio.to_thread(self._values.decoded, known.rest), small)
         for change in rest:
             self._small.note(change)
-        await self._take(take_in, (one for one in rest if not isinstance(one, Aliased)))
+        # Aliases too come before answers, for these tell which of them they follow.
+        await self._take(take_in, rest)
         answers = len(known.answers)
         entries = await self._load_answers(known, take_in, on_digests)
-        await self._take(take_in, (one for one in rest if isinstance(one, Aliased)))
         return Loaded(end, answers, entries)
 
     async def _add_snapshot(self, known: _Known) -> Position:
@@ -181,13 +181,27 @@ class Loader:
             await asyncio.sleep(0)
         del wanted[:too_many]
         entries = 0
-        for group in _slices(wanted, AT_ONCE * CALLS_AT_ONCE):
-            on_digests(digest for digest, _ in group)
-            found = await asyncio.gather(*map(self._read, _slices(group, AT_ONCE)))
-            for changes in found:
-                entries += sum(isinstance(change, Put) for change in changes)
-                await take_in(changes)
+        groups = [*_slices(wanted, AT_ONCE * CALLS_AT_ONCE), ()]
+        reading = self._read_all(groups[0])
+        try:
+            for group, following in itertools.pairwise(groups):
+                on_digests(digest for digest, _ in group)
+                found = await reading
+                # The next ones are on their way while these are taken in.
+                reading = self._read_all(following)
+                for changes in found:
+                    entries += sum(isinstance(change, Put) for change in changes)
+                    await take_in(changes)
+            await reading
+        finally:
+            reading.cancel()
         return entries
+
+    def _read_all(
+        self, group: Sequence[tuple[bytes, bytes | None]]
+    ) -> asyncio.Future[list[list[Change]]]:
+        """Begin to read; what is given back is cancelled, or waited for."""
+        return asyncio.gather(*map(self._read, _slices(group, AT_ONCE)))
 
     async def _read(self, wanted: Sequence[tuple[bytes, bytes | None]]) -> list[Change]:
         """Answers that are still there, each with how to find it after it."""
