@@ -111,8 +111,8 @@ class Sets:
         told: Json = {"imported": stored, "left_out": count - stored, "warnings": warnings}
         self._audit.note("import", actor(request), {"count": stored})
         if flaw:
-            kept = "what came before it was taken in" if count else "nothing was imported"
-            message = f"The set is not whole, {kept}: {flaw}."
+            kept = "The set is not whole, what came before was taken in"
+            message = f"{kept if count else 'Nothing was imported'}: {flaw}."
             return json_answer({**told, "error": {"message": message}}, 400)
         return json_answer(told)
 

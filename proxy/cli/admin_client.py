@@ -116,7 +116,12 @@ class AdminClient:
             told = None
         if status == 200 and isinstance(told, dict):
             return told
-        if status in (401, 403):
+        if status == 403:
+            raise AdminError(
+                f"{self._url} has no admin.token, and answers nothing without one: set admin.token "
+                "in its configuration file, and name it with --token or REPRISE_ADMIN_TOKEN"
+            )
+        if status == 401:
             given = "another" if self._token else "none"
             raise AdminError(
                 f"{self._url} wants the value of its admin.token, and {given} was given: "

@@ -1,5 +1,6 @@
 """`reprise export`: the most valuable entries of a proxy as a file."""
 
+import os
 from pathlib import Path
 
 import click
@@ -19,7 +20,9 @@ def export(file: Path, top: int | None, url: str, token: str, *, as_json: bool) 
     path = "/admin/export" + (f"?top={top}" if top is not None else "")
     half = file.with_name(file.name + ".part")
     try:
-        with half.open("wb") as into:
+        # What an earlier run has left may be for other eyes too.
+        half.unlink(missing_ok=True)
+        with open(half, "wb", opener=_for_its_owner) as into:
             AdminClient(url, token).download(path, into)
         half.replace(file)
     except OSError as error:
@@ -31,3 +34,7 @@ def export(file: Path, top: int | None, url: str, token: str, *, as_json: bool) 
         print_json({"file": str(file), "bytes": size})
     else:
         click.echo(f"{file}: {size} bytes")
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

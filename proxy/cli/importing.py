@@ -14,8 +14,8 @@ def importing(file: Path, url: str, token: str, *, as_json: bool) -> None:
     """Put the entries of FILE, made by `reprise export`, into a running proxy.
 
     Those that are over their time, or older than what is there, are left out. Exit code 0: done.
-    1: the file is damaged, and what came before that place was taken in. 2: no proxy, a refused
-    token, or no such file.
+    1: the file is damaged, and what came before that place was taken in, or it is no exported set.
+    2: no proxy, a refused token, another tenancy.secret, or no such file.
     """
     try:
         with file.open("rb") as source:

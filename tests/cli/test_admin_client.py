@@ -35,7 +35,9 @@ async def test_a_refused_token_is_named(proxy: StartProxy) -> None:
         assert "none was given: name it with --token" in await fails(app.admin_url, "")
         assert "another was given" in await fails(app.admin_url, "wröng-token")
     async with proxy() as app:
-        assert "REPRISE_ADMIN_TOKEN" in await fails(app.admin_url, "any")
+        told = await fails(app.admin_url, "any")
+        assert "has no admin.token" in told
+        assert "REPRISE_ADMIN_TOKEN" in told
 
 
 async def test_the_proxys_own_words_on_a_mistake_are_told(proxy: StartProxy) -> None:

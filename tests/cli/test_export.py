@@ -24,6 +24,7 @@ async def test_entries_are_written_to_a_file(proxy: StartProxy, tmp_path: Path) 
         result = await run(export, app, str(file), "--top", "1")
         assert result.output == f"{file}: {file.stat().st_size} bytes\n"
     assert file.stat().st_size < whole["bytes"]
+    assert file.stat().st_mode & 0o777 == 0o600
     assert names(tmp_path) == ["top.set"]
 
 
