@@ -45,7 +45,7 @@ Json: TypeAlias = dict[str, Any]
     metavar="KEY",
     default="",
     envvar="OPENAI_API_KEY",
-    help="The key to ask with, whose answers are stored; else OPENAI_API_KEY.",
+    help="The key to ask with, to which alone the answers are given; else OPENAI_API_KEY.",
 )
 @click.option(
     "--header",
