@@ -83,7 +83,7 @@ class Persistence:
                 everything=ledger.everything,
             )
             if self._has_own_secret:
-                self.secret = secret.load_or_make(self._directory, log)
+                self.secret = _own_secret(self._directory, log)
         self._redis: _Redis | None = None
         if static.redis_url:
             self._redis = _Redis(
@@ -187,6 +187,16 @@ class Persistence:
             await self._agree(self._redis)
             beat()
             await asyncio.sleep(SECRET_SECONDS)
+
+
+def _own_secret(directory: Path, log: Log) -> bytes:
+    """The secret that is kept beside the entries, made where there is none."""
+    is_lost = (directory / disk.FILE).exists() and not (directory / secret.FILE).exists()
+    if is_lost:
+        remedy = "put the file back and restart, or go on: what was stored before ends by itself"
+        told = {"path": str(directory / secret.FILE), "remedy": remedy}
+        log.emit("warning", "the key of credentials is lost, and with it what was stored", told)
+    return secret.load_or_make(directory, log)
 
 
 class _Redis:

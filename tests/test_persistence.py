@@ -115,3 +115,16 @@ async def test_by_default_it_is_kept_in_the_users_data_directory(
     names = sorted(path.name for path in (tmp_path / "reprise").iterdir())
     assert "entries.sqlite" in names
     assert "secret" in names
+
+
+async def test_a_secret_that_is_lost_is_told_of(proxy: StartProxy, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    settings = f"persist: {{disk: {{path: '{kept}'}}}}"
+    log: list[bytes] = []
+    async with proxy(settings, log=log) as app:
+        await ask(app.url, question())
+    assert not any(b"is lost" in line for line in log)
+    (kept / secret.FILE).unlink()
+    async with proxy(settings, log=log) as app:
+        assert not (await ask(app.url, question())).is_hit
+    assert sum(b"is lost" in line for line in log) == 1
