@@ -269,7 +269,7 @@ async def test_the_loop_goes_on_while_a_large_partition_is_searched() -> None:
             await asyncio.sleep(0)
         found = await searches
         assert [near[0].key for near in found] == [key(number) for number in range(300)]
-        assert turns > 100
+        assert turns > 10  # one or two if searches held it
 
 
 async def finished(index: PartitionedIndex) -> None:
