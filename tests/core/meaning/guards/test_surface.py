@@ -165,4 +165,4 @@ def test_long_texts_take_linear_time(piece: str) -> None:
     start = time.perf_counter()
     compare(text, text.capitalize() + " It?")
     compare(text, text + "?")
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 10
