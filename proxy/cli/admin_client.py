@@ -5,16 +5,17 @@ import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, TypeAlias, TypeVar
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import click
+
+from proxy.cli import http_url
 
 Json: TypeAlias = dict[str, Any]
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 DEADLINE_SECONDS = 60.0
 """Explaining may wait for an encoder to be loaded."""
-_CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class AdminError(click.ClickException):
@@ -29,7 +30,10 @@ class AdminClient:
     def __init__(self, url: str, token: str) -> None:
         """Raises AdminError for what is no URL."""
         self._url = url.rstrip("/")
-        self._parts = _split(self._url)
+        parts = http_url.split(self._url)
+        if parts is None:
+            raise AdminError(f"--admin {self._url!r} is not a URL such as http://127.0.0.1:8081")
+        self._parts = parts
         self._token = token
 
     def get(self, path: str, member: str, **query: str | int) -> Json:
@@ -95,10 +99,7 @@ class AdminClient:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[http.client.HTTPConnection]:
-        parts = self._parts
-        connection = _CONNECTIONS[parts.scheme](
-            parts.hostname or "", parts.port, timeout=DEADLINE_SECONDS
-        )
+        connection = http_url.connection(self._parts, DEADLINE_SECONDS)
         try:
             yield connection
         except (OSError, http.client.HTTPException) as error:
@@ -157,15 +158,3 @@ def of_admin(command: _Command) -> _Command:
 def print_json(value: Json) -> None:
     """One JSON object, last on standard output."""
     click.echo(json.dumps(value))
-
-
-def _split(url: str) -> SplitResult:
-    unusable = AdminError(f"--admin {url!r} is not a URL such as http://127.0.0.1:8081")
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in _CONNECTIONS and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:  # a port that is none
-        raise unusable from error
-    if not is_usable:
-        raise unusable
-    return parts

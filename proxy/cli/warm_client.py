@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
-from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
+from proxy.cli import http_url
 from proxy.cli.warm_input import Entry
 from proxy.core.cache.cache_status import CACHE_NAME
 from proxy.core.cache.directives import BACKGROUND
@@ -21,7 +21,6 @@ TRIES = 4
 """How often a question is put to an upstream that is busy or broken."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-_CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _Connection: TypeAlias = http.client.HTTPConnection
 
 
@@ -68,7 +67,10 @@ class WarmClient:
     def __init__(self, url: str, fields: Sequence[tuple[str, str]]) -> None:
         """`fields` go with every request. Raises StopError for what cannot be used."""
         self.url = url.rstrip("/")
-        self._parts = _split(self.url)
+        parts = http_url.split(self.url)
+        if parts is None:
+            raise StopError(f"--proxy {self.url!r} is not a URL such as http://127.0.0.1:8080")
+        self._parts = parts
         own = [("Content-Type", "application/json"), ("x-cache-priority", BACKGROUND)]
         if any(mark in text for field in fields for text in field for mark in "\r\n\0"):
             raise StopError("a header or the key has a line break in it")
@@ -129,9 +131,7 @@ class WarmClient:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[_Connection]:
-        parts = self._parts
-        kind = _CONNECTIONS[parts.scheme]
-        connection = kind(parts.hostname or "", parts.port, timeout=ANSWERS_WITHIN)
+        connection = http_url.connection(self._parts, ANSWERS_WITHIN)
         with self._lock:
             if self._stop.is_set():
                 raise StoppedError
@@ -189,15 +189,3 @@ def _document(body: bytes) -> dict[str, object]:
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _split(url: str) -> SplitResult:
-    unusable = StopError(f"--proxy {url!r} is not a URL such as http://127.0.0.1:8080")
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in _CONNECTIONS and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:  # a port that is none
-        raise unusable from error
-    if not is_usable:
-        raise unusable
-    return parts

@@ -308,7 +308,12 @@ class Pipeline:
         return response
 
     def _newer_than(self, plan: Lookup, miss: Miss) -> float | None:
-        """When an answer must have been made to serve in place of a call; None where none may."""
+        """When an answer must have been made to serve in place of a call; None where none may.
+
+        Nor is anybody to wait for a call whose answer will not be stored.
+        """
+        if not plan.policy.stores:
+            return None
         if miss.reason is not MissReason.ABSENT and miss.reason is not MissReason.STALE:
             return None
         there = self._store.peek(plan.key.exact)

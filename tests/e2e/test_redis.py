@@ -5,7 +5,7 @@ import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.fakes.process import ProxyProcess
 from tests.fakes.redis import RedisServer, running_redis
 from tests.fakes.relay import Relay
 from tests.fakes.traffic import KNOWN_QUESTIONS, Traffic, echo, expected
-from tests.fakes.upstream import ScriptedUpstream, error_reply
+from tests.fakes.upstream import Respond, ScriptedUpstream, error_reply
 
 DEADLINE_SECONDS = 0.02
 """`persist.redis.deadline`."""
@@ -104,6 +104,13 @@ async def replicas(
             yield both
 
 
+def hold(upstream: ScriptedUpstream, gate: asyncio.Event) -> Respond:
+    """Let no answer begin before the gate is open; how it answered until now."""
+    plain = upstream.respond
+    upstream.respond = lambda seen: replace(plain(seen), before_head=gate)
+    return plain
+
+
 async def test_what_one_has_learnt_the_other_answers(
     replicas: Replicas, upstream: ScriptedUpstream
 ) -> None:
@@ -121,15 +128,7 @@ async def test_the_same_question_to_both_at_once_costs_one_call(
     replicas: Replicas, upstream: ScriptedUpstream
 ) -> None:
     gate = asyncio.Event()
-    plain = upstream.respond
-
-    def later(seen: Any) -> Any:
-        reply = plain(seen)
-        return type(reply)(
-            status=reply.status, fields=reply.fields, steps=reply.steps, before_head=gate
-        )
-
-    upstream.respond = later
+    hold(upstream, gate)
     before = upstream.calls
     async with asyncio.TaskGroup() as group:
         asked = [
@@ -149,13 +148,7 @@ async def test_a_replica_that_dies_in_a_call_does_not_hold_the_others_up(
     replicas: Replicas, upstream: ScriptedUpstream
 ) -> None:
     gate = asyncio.Event()
-    plain = upstream.respond
-
-    def never(seen: Any) -> Any:
-        reply = plain(seen)
-        return type(reply)(fields=reply.fields, steps=reply.steps, before_head=gate)
-
-    upstream.respond = never
+    plain = hold(upstream, gate)
     before = upstream.calls
     async with asyncio.TaskGroup() as group:
         lost = group.create_task(_swallow(ask(replicas.one.url, question("doomed"))))
@@ -193,13 +186,7 @@ async def test_an_answer_on_its_way_at_one_falls_under_a_purge_at_the_other(
     replicas: Replicas, upstream: ScriptedUpstream
 ) -> None:
     gate = asyncio.Event()
-    plain = upstream.respond
-
-    def later(seen: Any) -> Any:
-        reply = plain(seen)
-        return type(reply)(fields=reply.fields, steps=reply.steps, before_head=gate)
-
-    upstream.respond = later
+    plain = hold(upstream, gate)
     before = upstream.calls
     headers = [("Authorization", "Bearer t"), ("Content-Type", "application/json")]
     async with asyncio.TaskGroup() as group:

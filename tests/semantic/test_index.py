@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
-from proxy.ports import Vector, VectorIndex
+from proxy.ports import Neighbour, Vector, VectorIndex
 from proxy.semantic import index_graph
 from proxy.semantic.index import PartitionedIndex
 from proxy.semantic.index_file import UnusableIndexFile
@@ -256,20 +256,29 @@ async def test_nobody_waits_for_a_thread_that_has_died() -> None:
         assert [type(end) for end in ends] == [NotCompared] * 3
 
 
-async def test_the_loop_goes_on_while_a_large_partition_is_searched() -> None:
+async def test_the_loop_goes_on_while_a_large_partition_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_search = threading.Event()
     async with index_of(scan_below=10_000) as index:
+        search = index._partitions.search
+
+        def held(partition: bytes, vector: Vector, limit: int) -> list[Neighbour]:
+            assert may_search.wait(DEADLINE), "the loop stands still meanwhile"
+            return search(partition, vector, limit)
+
+        monkeypatch.setattr(index._partitions, "search", held)
         rng = np.random.default_rng(0)
         vectors = [unit(row) for row in rng.standard_normal((5000, 64))]
         for number, one in enumerate(vectors):
             index.add(HERE, key(number), one)
         searches = asyncio.gather(*(index.search(HERE, one, 3) for one in vectors[:300]))
-        turns = 0
-        while not searches.done():
-            turns += 1
+        for _ in range(1000):
             await asyncio.sleep(0)
+        assert not searches.done()
+        may_search.set()
         found = await searches
         assert [near[0].key for near in found] == [key(number) for number in range(300)]
-        assert turns > 10  # one or two if searches held it
 
 
 async def finished(index: PartitionedIndex) -> None:
