@@ -36,7 +36,7 @@ run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127
 install: $(VENV)/.dev ## Install everything that the targets below need into .venv
 
 test: $(VENV)/.dev ## Run all tests, those against a real llama.cpp server and the real SDK included
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) --ignore=tests/outside
 
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check

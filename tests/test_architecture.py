@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "redis_link": FLOOR,
     **dict.fromkeys(ADAPTERS, FLOOR | LINKS),
     **dict.fromkeys(EDGE, FLOOR | ADAPTERS | {"pipeline"}),
-    "k8s": {"core", "ports", "tasks"},
+    "k8s": FLOOR,
     "reload": FLOOR | {"config"},
     "semantic_level": BELOW_APP | {"config"},
     "semantic_loader": BELOW_APP | {"config", "semantic_level"},
@@ -54,9 +54,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 """What each room of the house may see besides itself."""
 
 OWNERS: dict[str, set[str]] = {
-    "aiohttp": {"server", "upstream", "admin", "app"},
+    "aiohttp": {"server", "upstream", "admin", "app", "k8s"},
     "multidict": {"server", "upstream", "admin"},
-    "yarl": {"server", "upstream", "admin"},
+    "yarl": {"server", "upstream", "admin", "k8s"},
     "orjson": set(MAY_IMPORT),
     "structlog": {"telemetry"},
     "prometheus_client": {"telemetry"},
@@ -77,6 +77,8 @@ OWNERS: dict[str, set[str]] = {
     "hnswlib": {"semantic"},
     "redis": {"redis_link"},
     "msgpack": {"store"},
+    "opentelemetry": {"telemetry"},
+    "cryptography": {"k8s"},
 }
 """The rooms in which each library may be imported."""
 
