@@ -84,3 +84,17 @@ imagePullSecrets:
 {{- end -}}
 {{- int64 (ceil $sum) -}}
 {{- end -}}
+
+{{/* Bytes of a size of the proxy (64KiB, 500MB) or of Kubernetes (2Gi, 500M); 0 where it cannot be told. */}}
+{{- define "reprise.bytes" -}}
+{{- $text := ternary (printf "%.0f" .) (toString .) (kindIs "float64" .) -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text | trimSuffix "B" -}}
+{{- $factors := dict
+      "" 1.0 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12
+      "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- if and (hasKey $factors $unit) (regexMatch "^[0-9]+(\\.[0-9]+)? ?[A-Za-z]*$" $text) -}}
+{{- mulf (float64 (regexFind "^[0-9.]+" $text)) (get $factors $unit) | int64 -}}
+{{- else -}}
+0
+{{- end -}}
+{{- end -}}
