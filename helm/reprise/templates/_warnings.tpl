@@ -9,8 +9,9 @@ WARNING: several replicas without Redis: each learns by itself, and a purge reac
 {{- if not (or $gateway.existingSecret $gateway.extraEnv $gateway.extraEnvFrom (dig "admin" "token" "" $config)) }}
 WARNING: no admin token: purge, reload and what shows content are refused. Set gateway.existingSecret.
 {{- end }}
-{{- if not (kindIs "invalid" $gateway.terminationGracePeriodSeconds) }}
-{{- $sum := add (int $gateway.preStopSleepSeconds) (include "reprise.seconds" (dig "shutdown" "grace" "30s" $config) | int) 10 }}
+{{- $grace := dig "shutdown" "grace" "30s" $config | toString }}
+{{- if not (or (kindIs "invalid" $gateway.terminationGracePeriodSeconds) (contains "${" $grace)) }}
+{{- $sum := add (int $gateway.preStopSleepSeconds) (include "reprise.seconds" $grace | int) 10 }}
 {{- if lt (int $gateway.terminationGracePeriodSeconds) (int $sum) }}
 WARNING: gateway.terminationGracePeriodSeconds is less than the {{ $sum }} s that draining may take: streams may be cut.
 {{- end }}
