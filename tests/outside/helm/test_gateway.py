@@ -205,6 +205,8 @@ def test_the_network_policy_opens_the_ports_of_upstreams_and_redis(
         ("image.digest=latest", "image.digest"),
         ("redis.url=redis:6379", "redis.url"),
         ("metrics.serviceMonitor.enable=true", "metrics.serviceMonitor"),
+        ("gateway.config.admin.token=s3cret", "gateway.config.admin.token"),
+        ("gateway.config.upstreams[0].api_key=sk-1", "gateway.config.upstreams.0.api_key"),
     ],
 )
 def test_a_mistake_in_the_values_is_told_with_its_place(
@@ -238,6 +240,7 @@ def test_a_mistake_in_the_values_is_told_with_its_place(
             ["gateway.autoscaling.enabled=true", "gateway.resources.requests=null"],
             "gateway.resources.requests.cpu",
         ),
+        (["gateway.persistence.existingClaim=ours"], "persistence.enabled is false"),
         (["gateway.config.persist.disk.max_bytes=3GiB"], "emptyDirSizeLimit is 2Gi, less than"),
         (["gateway.config.persist.disk.max_bytes=3000000000"], "less than"),
         (
