@@ -82,9 +82,12 @@ Amounts of the sidecar as CEL; those that a pod may change by its variables. A l
 Takes (dict "amounts" AMOUNTS "kind" "Request" or "Limit").
 */}}
 {{- define "reprise.injector.cel.amounts" -}}
-{{- $others := list -}}
-{{- range $name, $amount := omit .amounts "cpu" "memory" -}}
-{{- $others = append $others (printf "[%q, %q]" $name $amount) -}}
+{
+{{- range $name := list "cpu" "memory" -}}
+?{{ $name | quote }}: optional.ofNonZeroValue(variables.{{ $name }}{{ $.kind }}),{{ " " }}
 {{- end -}}
-[["cpu", variables.cpu{{ .kind }}], ["memory", variables.memory{{ .kind }}]{{ range $others }}, {{ . }}{{ end }}].filter(a, a[1] != "").transformMapEntry(i, a, {a[0]: a[1]})
+{{- range $name, $amount := omit .amounts "cpu" "memory" -}}
+{{ $name | quote }}: {{ $amount | quote }},{{ " " }}
+{{- end -}}
+}
 {{- end -}}
