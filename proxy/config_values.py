@@ -151,7 +151,7 @@ def format_size(size: int) -> str | int:
 
 
 def parse_address(value: object) -> Address:
-    """`HOST:PORT`; port 0 lets the system choose."""
+    """`HOST:PORT`; port 0 lets the system choose, host `*` is every interface."""
     if isinstance(value, Address):
         return value
     text = str(value)
@@ -160,9 +160,9 @@ def parse_address(value: object) -> Address:
         number = port if port.isdecimal() else "8080"
         raise ConfigValueError(
             f"{shown(value)} does not name a host and a port",
-            f'write "127.0.0.1:{number}", or "0.0.0.0:{number}" for every interface',
+            f'write "127.0.0.1:{number}", or "*:{number}" for every interface',
         )
-    if not _HOST.fullmatch(host):
+    if host != "*" and not _HOST.fullmatch(host):
         raise ConfigValueError(
             f"{shown(host)} is not a host", 'write such as "127.0.0.1:8080" or "[::1]:8080"'
         )
