@@ -17,29 +17,40 @@ class BadCertificate(Exception):
 
 
 class ServedCertificate:
-    """What new connections are answered with. It begins empty: every handshake fails."""
+    """What new connections are answered with. It begins empty: every handshake fails.
+
+    Each certificate has a context of its own, chosen in the handshake. A context that another one
+    is loaded into would keep the old one beside it where their keys are of different kinds, and
+    show that to some clients.
+    """
 
     def __init__(self, taken: Callable[[float], None]) -> None:
         """`taken` is told when a new certificate ends, in seconds of wall time."""
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context = _context()
+        """For the listener; always the same."""
+        self.context.sni_callback = self._choose
         self.not_after: float | None = None
         """Seconds of wall time; None while there is none."""
         self._taken = taken
+        self._shown: ssl.SSLContext | None = None
 
     async def take(self, certificate: bytes, key: bytes) -> None:
         """From now on serve this chain (PEM, its own first) with this key (PEM).
 
         Connections that are open keep theirs. Raises BadCertificate, and changes nothing then.
         """
-        folder, not_after = await asyncio.to_thread(_checked, certificate, key)
-        try:
-            # On the event loop, which makes no handshake meanwhile.
-            _load(self.context, Path(folder.name))
-        finally:
-            await asyncio.to_thread(folder.cleanup)
+        self._shown, not_after = await asyncio.to_thread(_loaded, certificate, key)
         self.not_after = not_after
         self._taken(not_after)
+
+    def _choose(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _from: ssl.SSLContext
+    ) -> int | None:
+        """Called in each handshake, also of a client that names no server."""
+        if self._shown is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._shown
+        return None
 
 
 class CertificateSource(Protocol):
@@ -55,26 +66,23 @@ class CertificateSource(Protocol):
         """
 
 
-def _checked(certificate: bytes, key: bytes) -> tuple[tempfile.TemporaryDirectory[str], float]:
-    """A directory with both files, for OpenSSL takes files only, and the end of the first."""
-    folder = tempfile.TemporaryDirectory(prefix="reprise-tls-")
-    place = Path(folder.name)
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _loaded(certificate: bytes, key: bytes) -> tuple[ssl.SSLContext, float]:
+    """A context that shows a certificate, and when that ends."""
+    context = _context()
     try:
-        (place / "tls.crt").write_bytes(certificate)
-        (place / "tls.key").write_bytes(key)
-        # A context into which half of a pair was loaded serves nothing: try it on another.
-        _load(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), place)
-        leaf = x509.load_pem_x509_certificate(certificate)
+        not_after = x509.load_pem_x509_certificate(certificate).not_valid_after_utc.timestamp()
+        with tempfile.TemporaryDirectory(prefix="reprise-") as folder:  # for its owner alone
+            pair = Path(folder, "pair.pem")  # OpenSSL takes a file only
+            pair.write_bytes(key + b"\n" + certificate)
+            # Without a password it would ask the terminal for that of an encrypted key.
+            context.load_cert_chain(pair, password="")
     except (ssl.SSLError, ValueError) as error:
-        folder.cleanup()
-        reason = getattr(error, "reason", None) or "is not PEM"
+        reason = getattr(error, "reason", None) or "the certificate is not PEM"
         raise BadCertificate(f"certificate and key cannot be used: {reason}") from None
-    except BaseException:
-        folder.cleanup()
-        raise
-    return folder, leaf.not_valid_after_utc.timestamp()
-
-
-def _load(context: ssl.SSLContext, place: Path) -> None:
-    # Without a password OpenSSL would ask the terminal for that of an encrypted key.
-    context.load_cert_chain(place / "tls.crt", place / "tls.key", password="")
+    return context, not_after

@@ -37,10 +37,10 @@ class Issued:
         return context
 
 
-def issued() -> Issued:
-    """A new one."""
-    authority = trustme.CA()
-    leaf = authority.issue_cert(NAME, not_after=_ENDS)
+def issued(kind: trustme.KeyType = trustme.KeyType.ECDSA) -> Issued:
+    """A new one, with a key of a kind."""
+    authority = trustme.CA(key_type=kind)
+    leaf = authority.issue_cert(NAME, not_after=_ENDS, key_type=kind)
     chain = b"".join(blob.bytes() for blob in leaf.cert_chain_pems)
     return Issued(chain, leaf.private_key_pem.bytes(), authority)
 

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator
 
 import pytest
+from trustme import KeyType
 
 from proxy.k8s.tls import BadCertificate, ServedCertificate
 from tests.k8s.certificates import Issued, issued, served_serial
@@ -43,10 +44,10 @@ async def test_without_a_certificate_every_handshake_fails(
         await served_serial(port, one)
 
 
-async def test_the_next_handshake_shows_the_new_one(
+async def test_the_next_handshake_shows_the_new_one_whatever_its_key(
     served: ServedCertificate, port: int, one: Issued, told: list[float]
 ) -> None:
-    other = issued()
+    other = issued(KeyType.RSA)
     for each in (one, other):
         await served.take(each.certificate, each.key)
         assert await served_serial(port, each) == each.serial
@@ -69,3 +70,13 @@ async def test_what_cannot_be_used_changes_nothing(
         assert "secret" not in str(caught.value)
         assert await served_serial(port, one) == one.serial
     assert told == [one.not_after]
+
+
+async def test_a_client_that_names_no_server_is_shown_the_same(
+    served: ServedCertificate, port: int, one: Issued
+) -> None:
+    await served.take(one.certificate, one.key)
+    trusting = one.client()
+    trusting.check_hostname = False
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, server_hostname="")
+    writer.close()
