@@ -255,6 +255,26 @@ def test_values_that_do_not_go_together_are_told_in_words(values: list[str], wor
         render(*values)
 
 
+@pytest.mark.parametrize(
+    ("release", "values", "name"),
+    [
+        ("reprise", [], "reprise"),
+        ("our-reprise", [], "our-reprise"),
+        ("llm", [], "llm-reprise"),
+        ("llm", ["nameOverride=cache"], "llm-cache"),
+        ("llm", ["fullnameOverride=cache"], "cache"),
+        ("a" * 53, [], "a" * 31 + "-1bba0c7b"),
+    ],
+)
+def test_names_follow_the_release_and_leave_room(
+    release: str, values: list[str], name: str
+) -> None:
+    arguments = [part for value in values for part in ("--set", value)]
+    text = helm("helm4", "template", release, str(CHART), *arguments)
+    (deployment,) = Rendered(CASES[0], "1.33", text).of("Deployment")
+    assert deployment["metadata"]["name"] == name
+
+
 def test_a_cluster_that_is_too_old_is_told() -> None:
     with pytest.raises(HelmError, match=r"incompatible with Kubernetes v1\.30\.0"):
         render(version="1.30")
