@@ -202,9 +202,7 @@ class Rotator:
 
     async def _serve(self, served: ServedCertificate) -> None:
         """Serve what is to be served now, if that is another one."""
-        leaf = self._trust.choose(
-            self._holding.leaves, self._leaf, now=self._now(), monotonic=self._clock.monotonic()
-        )
+        leaf = self._trust.choose(self._holding.leaves, self._leaf, self._now())
         if leaf is None or leaf == self._leaf:
             return
         await served.take(leaf.chain, leaf.key)

@@ -77,7 +77,7 @@ class Trust:
         """`settle` is how many seconds it takes until that counts everywhere."""
         self._settle = settle
         self._since: dict[bytes, float] = {}
-        self._is_first = True
+        self._looked: float | None = None
 
     def saw(self, trusted: Iterable[Authority], *, now: float, monotonic: float) -> None:
         """Note who was seen to be trusted just now."""
@@ -85,24 +85,24 @@ class Trust:
         self._since = {
             authority.digest: self._since.get(
                 authority.digest,
-                monotonic - max(0.0, now - authority.made) if self._is_first else monotonic,
+                monotonic - max(0.0, now - authority.made) if self._looked is None else monotonic,
             )
             for authority in trusted
         }
-        self._is_first = False
+        self._looked = monotonic
 
     def has(self, leaf: Leaf) -> bool:
         """Whether the leaf's authority was trusted at the last look."""
         return leaf.authority.digest in self._since
 
-    def is_settled(self, leaf: Leaf, monotonic: float) -> bool:
-        """Whether it is trusted everywhere."""
+    def is_settled(self, leaf: Leaf) -> bool:
+        """Whether it was trusted everywhere at the last look: who is cut off learns nothing new."""
         since = self._since.get(leaf.authority.digest)
-        return since is not None and monotonic - since >= self._settle
+        if since is None or self._looked is None:
+            return False
+        return self._looked - since >= self._settle
 
-    def choose(
-        self, leaves: Sequence[Leaf], served: Leaf | None, *, now: float, monotonic: float
-    ) -> Leaf | None:
+    def choose(self, leaves: Sequence[Leaf], served: Leaf | None, now: float) -> Leaf | None:
         """Which leaf to serve, of those in the Secret (newest first) and the one served now.
 
         1. The newest that is trusted everywhere.
@@ -112,7 +112,7 @@ class Trust:
         """
         usable = [leaf for leaf in leaves if leaf.is_valid(now)]
         for leaf in usable:
-            if self.is_settled(leaf, monotonic):
+            if self.is_settled(leaf):
                 return leaf
         if served is not None and served.is_valid(now):
             return served

@@ -98,10 +98,19 @@ class FakeCluster:
             "KUBERNETES_SERVICE_PORT": str(self.address.port),
         }
 
-    def client(self, *, clock: Clock | None = None, deadline: float = 5.0) -> Cluster:
-        """A client with the account."""
+    def client(
+        self,
+        *,
+        clock: Clock | None = None,
+        account: Path | None = None,
+        deadline: float = 5.0,
+    ) -> Cluster:
+        """A client with the account, or with a copy of it."""
         return Cluster(
-            self.address, account=self.account, clock=clock or self.clock, deadline=deadline
+            self.address,
+            account=account or self.account,
+            clock=clock or self.clock,
+            deadline=deadline,
         )
 
     def configure(self, name: str, *webhooks: str, bundle: bytes | None = None) -> None:
