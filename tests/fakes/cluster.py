@@ -78,6 +78,8 @@ class FakeCluster:
         """Answered to everything in place of the truth."""
         self.is_cut = False
         """Whether every connection ends amid the answer."""
+        self._bundles: dict[str, list[tuple[float, bytes]]] = {}
+        """When each came, of those that were alike in all webhooks."""
         self._versions = itertools.count(100)
         self._uids = itertools.count(1)
         self._authority = trustme.CA()
@@ -118,7 +120,7 @@ class FakeCluster:
         client_config: Json = {"service": {"name": "injector", "namespace": "reprise"}}
         if bundle is not None:
             client_config["caBundle"] = base64.b64encode(bundle).decode()
-        self.configurations[name] = self._stored(
+        self._keep(
             {
                 "apiVersion": f"{GROUP}/v1",
                 "kind": "MutatingWebhookConfiguration",
@@ -142,12 +144,18 @@ class FakeCluster:
             for webhook in self.configurations[name]["webhooks"]
         ]
 
+    def late_bundle(self, name: str, seconds: float) -> bytes:
+        """That by which an API server verifies still that hears of changes so many seconds late."""
+        due = self.clock.now() - seconds
+        first, *later = self._bundles[name]
+        return [first, *(entry for entry in later if entry[0] <= due)][-1][1]
+
     def set_bundle(self, name: str, bundle: bytes) -> None:
         """Overwrite it in every webhook, as somebody else does."""
         changed = copy.deepcopy(self.configurations[name])
         for webhook in changed["webhooks"]:
             webhook["clientConfig"]["caBundle"] = base64.b64encode(bundle).decode()
-        self.configurations[name] = self._stored(changed)
+        self._keep(changed)
 
     def entries(self, name: str) -> dict[str, bytes]:
         """What a Secret holds."""
@@ -211,6 +219,13 @@ class FakeCluster:
         metadata.setdefault("uid", f"uid-{next(self._uids)}")
         metadata["resourceVersion"] = str(next(self._versions))
         return thing
+
+    def _keep(self, configuration: Json) -> None:
+        name = configuration["metadata"]["name"]
+        self.configurations[name] = self._stored(configuration)
+        bundle, *others = self.bundles(name)
+        if all(other == bundle for other in others):
+            self._bundles.setdefault(name, []).append((self.clock.now(), bundle))
 
     @web.middleware
     async def _answer(
@@ -291,7 +306,7 @@ class FakeCluster:
             by_name[webhook["name"]]["clientConfig"] |= webhook["clientConfig"]
             _check_base64(webhook["clientConfig"]["caBundle"])
         if changed != before:
-            self.configurations[before["metadata"]["name"]] = self._stored(changed)
+            self._keep(changed)
         return web.json_response(changed)
 
 

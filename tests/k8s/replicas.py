@@ -8,6 +8,7 @@ from typing import Self
 from proxy.k8s.certificates import service_names
 from proxy.k8s.rotation import Place, Rotator
 from proxy.k8s.tls import ServedCertificate
+from proxy.k8s.trust import SETTLE_SECONDS
 from proxy.ports import Clock
 from proxy.tasks import Tasks
 from tests.fakes.cluster import FakeCluster
@@ -61,14 +62,13 @@ class Replica:
         before = self.looks
         await until(lambda: self.looks >= before + times)
 
-    async def handshake(self, *, checks_time: bool = True) -> bytes:
+    async def handshake(self, *, late: float = 0.0, checks_time: bool = True) -> bytes:
         """Connect as the API server does, by the bundle that it holds now; what is shown, in DER.
 
-        Raises OSError, of which ssl.SSLError is one.
+        Or by that which it held `late` seconds ago. Raises OSError, of which ssl.SSLError is one.
         """
         assert self._server is not None
-        (bundle, *others) = self._api.bundles(PLACE.configuration)
-        assert all(other == bundle for other in others)
+        bundle = self._api.late_bundle(PLACE.configuration, late)
         context = verifier(bundle, checks_time=checks_time)
         _, writer = await asyncio.open_connection(
             "127.0.0.1",
@@ -91,7 +91,10 @@ class Replica:
 
 
 class Stream:
-    """Handshakes with all replicas in turn, without a pause, until the block ends."""
+    """Handshakes with all replicas in turn, without a pause, until the block ends.
+
+    Half of them are by an API server that hears of changes as late as can be.
+    """
 
     def __init__(self, *replicas: Replica) -> None:
         self.replicas = list(replicas)
@@ -111,9 +114,10 @@ class Stream:
             for replica in tuple(self.replicas):
                 try:
                     await replica.handshake()
+                    await replica.handshake(late=SETTLE_SECONDS - 1)
                 except OSError as error:
                     self.failed.append(repr(error))
-                self.done += 1
+                self.done += 2
 
     async def more(self, handshakes: int = 16) -> None:
         """Until so many more were made."""

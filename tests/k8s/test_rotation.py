@@ -45,11 +45,12 @@ async def api(tmp_path: Path, clock: FakeClock) -> AsyncIterator[FakeCluster]:
         yield server
 
 
-def aged(api: FakeCluster, days: float) -> Holding:
+def aged(api: FakeCluster, clock: FakeClock, days: float) -> Holding:
     """A Secret that was written days ago, and trusted since."""
     holding = renewed(NOTHING, NAMES, api.clock.now() - days * DAY)
     api.set_entries(SECRET, holding.entries())
     api.set_bundle(NAME, holding.entries()[AUTHORITIES])
+    clock.advance(SETTLE_SECONDS)
     return holding
 
 
@@ -66,8 +67,8 @@ async def test_the_first_makes_all_and_serves_it(api: FakeCluster) -> None:
     assert owner["uid"] == api.configurations[NAME]["metadata"]["uid"]
 
 
-async def test_with_all_in_order_nothing_is_written(api: FakeCluster) -> None:
-    holding = aged(api, 10)
+async def test_with_all_in_order_nothing_is_written(api: FakeCluster, clock: FakeClock) -> None:
+    holding = aged(api, clock, 10)
     async with Replica(api) as replica:
         await replica.looked()
         assert await replica.shows(holding.leaves[0].chain)
@@ -109,7 +110,7 @@ async def test_two_that_begin_at_once_agree(api: FakeCluster) -> None:
 async def test_no_handshake_fails_while_the_certificate_changes(
     api: FakeCluster, clock: FakeClock, tmp_path: Path
 ) -> None:
-    old = aged(api, 61).leaves[0]
+    old = aged(api, clock, 61).leaves[0]
     lonely = tmp_path / "lonely"
     async with contextlib.AsyncExitStack() as stack:
         one, other = [await stack.enter_async_context(Replica(api)) for _ in range(2)]
@@ -165,7 +166,7 @@ async def test_many_that_renew_at_once_agree(api: FakeCluster, clock: FakeClock)
                 await both.wait()
 
     api.before = together
-    aged(api, 61)
+    aged(api, clock, 61)
     async with Replica(api) as one, Replica(api) as other:
         await one.looked()
         await other.looked()
@@ -203,12 +204,13 @@ async def test_a_bundle_that_was_wiped_is_written_again(
     ids=["deleted", "rubbish", "empty", "ended"],
 )
 async def test_a_secret_that_was_spoilt_is_as_before_again(
-    api: FakeCluster, entries: dict[str, bytes] | None
+    api: FakeCluster, clock: FakeClock, entries: dict[str, bytes] | None
 ) -> None:
     async with Replica(api) as one, Replica(api) as other:
         await one.looked()
         await other.looked()
         before = api.entries(SECRET)
+        clock.advance(SETTLE_SECONDS)
         async with Stream(one, other) as stream:
             if entries is None:
                 del api.secrets[SECRET]
@@ -232,9 +234,9 @@ async def test_who_begins_with_a_spoilt_secret_makes_another_and_breaks_nobody(
         await asyncio.to_thread((lonely / "token").write_text, "no longer")
         await until(lambda: HINDERED in one.events())
         api.set_entries(SECRET, {CHAIN: b"rubbish", KEY: b"rubbish", "mine": b"stays"})
+        clock.advance(SETTLE_SECONDS)
         async with Stream(one) as stream, Replica(api) as other:
             await other.looked()
-            stream.replicas.append(other)
             await stream.more()
             assert await one.shows(before[CHAIN])
             after = api.entries(SECRET)
@@ -247,6 +249,7 @@ async def test_who_begins_with_a_spoilt_secret_makes_another_and_breaks_nobody(
             clock.advance(SETTLE_SECONDS)
             await one.looked()
             assert await one.shows(after[CHAIN])
+            stream.replicas.append(other)
             await stream.more()
 
 
@@ -309,8 +312,9 @@ async def test_a_missing_right_is_told_once_and_nothing_is_served_that_nobody_tr
 
 async def test_without_the_right_to_renew_what_there_is_is_served_and_trusted(
     api: FakeCluster,
+    clock: FakeClock,
 ) -> None:
-    old = aged(api, 61).leaves[0]
+    old = aged(api, clock, 61).leaves[0]
     api.forbidden = {("update", "secrets")}
     async with Replica(api) as replica:
         await until(lambda: HINDERED in replica.events() and replica.taken)
@@ -341,12 +345,12 @@ async def test_out_of_reach_it_serves_on_and_says_so_once(api: FakeCluster) -> N
         assert replica.log.told("part") == ["API server"] * 2
 
 
-async def test_who_is_always_second_tries_again_later(api: FakeCluster) -> None:
+async def test_who_is_always_second_tries_again_later(api: FakeCluster, clock: FakeClock) -> None:
     async def first(asked: Asked) -> None:
         if asked.verb == "patch":
             api.set_bundle(NAME, b"rubbish")
 
-    aged(api, 1)
+    aged(api, clock, 1)
     api.set_bundle(NAME, b"")
     api.before = first
     async with Replica(api) as replica:
@@ -359,8 +363,10 @@ async def test_who_is_always_second_tries_again_later(api: FakeCluster) -> None:
         assert await replica.shows(api.entries(SECRET)[CHAIN])
 
 
-async def test_a_secret_that_others_write_all_the_time_is_left_to_them(api: FakeCluster) -> None:
-    entries = aged(api, 61).entries()
+async def test_a_secret_that_others_write_all_the_time_is_left_to_them(
+    api: FakeCluster, clock: FakeClock
+) -> None:
+    entries = aged(api, clock, 61).entries()
 
     async def first(asked: Asked) -> None:
         if asked.verb == "update":
