@@ -23,8 +23,6 @@ from proxy.ports import Clock
 
 Json: TypeAlias = dict[str, Any]
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds the token of its service account, and the API server's authority."""
 DEADLINE = 5.0
 """Seconds for a whole call."""
 MAX_BYTES = 8 * 1024 * 1024
@@ -210,7 +208,7 @@ def cluster_around(environment: Mapping[str, str], *, account: Path, clock: Cloc
     if not host or not port.isdecimal():
         raise NoCluster(
             "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not say where the API server "
-            "is: own certificates are kept in a pod only"
+            "is; only in a pod they do"
         )
     return Cluster(Address(host.strip("[]"), int(port)), account=account, clock=clock)
 

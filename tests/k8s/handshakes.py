@@ -1,5 +1,7 @@
-"""Handshakes between two of OpenSSL's own sides."""
+"""Handshakes that are verified as an API server does."""
 
+import asyncio
+import contextlib
 import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,3 +47,19 @@ def verify(
             side.do_handshake()
         except ssl.SSLWantReadError:
             waiting.append(side)
+
+
+async def shown(port: int, bundle: bytes, name: str, *, checks_time: bool = True) -> bytes:
+    """Connect to a listener on loopback; the certificate that it shows, in DER.
+
+    Raises OSError, of which ssl.SSLError is one.
+    """
+    _, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=verifier(bundle, checks_time=checks_time), server_hostname=name
+    )
+    found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    assert isinstance(found, bytes)
+    return found

@@ -1,6 +1,7 @@
 """Injectors that keep their certificate with one API server, each with a listener."""
 
 import asyncio
+import contextlib
 import ssl
 from pathlib import Path
 from typing import Self
@@ -13,8 +14,8 @@ from proxy.ports import Clock
 from proxy.tasks import Tasks
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.lines import Lines
-from tests.k8s.handshakes import verifier
-from tests.watch import until
+from tests.k8s.handshakes import shown
+from tests.watch import DEADLINE, until
 
 PLACE = Place(
     namespace="reprise", service="injector", secret="injector-tls", configuration="injector"
@@ -40,10 +41,11 @@ class Replica:
         self._died: list[str] = []
         self._tasks = Tasks(lambda name, error: self._died.append(f"{name}: {error!r}"))
         self._server: asyncio.Server | None = None
+        self._open = 0
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
-            lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=self.served.context
+            self._end, "127.0.0.1", 0, ssl=self.served.context
         )
         self._tasks.keep(lambda _: self._rotator.run(self.served, self._beat), "rotator", every=1.0)
         return self
@@ -52,7 +54,15 @@ class Replica:
         await self._tasks.drain(0)
         assert self._server is not None
         self._server.close()
+        await until(lambda: not self._open)
         assert not self._died
+
+    async def _end(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        self._open -= 1
 
     def _beat(self) -> None:
         self.looks += 1
@@ -69,17 +79,8 @@ class Replica:
         """
         assert self._server is not None
         bundle = self._api.late_bundle(PLACE.configuration, late)
-        context = verifier(bundle, checks_time=checks_time)
-        _, writer = await asyncio.open_connection(
-            "127.0.0.1",
-            self._server.sockets[0].getsockname()[1],
-            ssl=context,
-            server_hostname=NAMES[0],
-        )
-        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        writer.close()
-        assert isinstance(shown, bytes)
-        return shown
+        port = self._server.sockets[0].getsockname()[1]
+        return await shown(port, bundle, NAMES[0], checks_time=checks_time)
 
     async def shows(self, chain: bytes) -> bool:
         """Whether that is the chain it serves."""
@@ -100,6 +101,7 @@ class Stream:
         self.replicas = list(replicas)
         self.done = 0
         self.failed: list[str] = []
+        self._is_ending = False
         self._tasks = Tasks(lambda name, error: self.failed.append(f"{name}: {error!r}"))
 
     async def __aenter__(self) -> Self:
@@ -107,10 +109,11 @@ class Stream:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._tasks.drain(0)
+        self._is_ending = True
+        await self._tasks.drain(DEADLINE)  # a handshake that is cut leaves its connection behind
 
     async def _run(self) -> None:
-        while True:
+        while not self._is_ending:
             for replica in tuple(self.replicas):
                 try:
                     await replica.handshake()
