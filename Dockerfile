@@ -61,7 +61,7 @@ FROM wheels AS stripped
 COPY --from=libraries /opt/reprise /opt/reprise
 RUN find /opt/reprise -name '*.so' -not -path '*/numpy*' -not -path '*/sentencepiece*' \
         -exec strip --strip-unneeded '{}' + \
-    && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/reprise/lib
+    && python -B -m compileall -q -f -j 0 --invalidation-mode unchecked-hash /opt/reprise/lib
 
 
 # Reprise itself.
@@ -76,8 +76,7 @@ RUN SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} \
     && python -m venv --without-pip /opt/reprise \
     && python -m pip --python /opt/reprise/bin/python install --quiet --no-compile --no-deps \
         --root /out /opt/wheels/reprise/*.whl \
-    && python -m compileall -q --invalidation-mode unchecked-hash -s /out -p / /out \
-    && mkdir -p /out/var/lib/reprise
+    && python -B -m compileall -q -f --invalidation-mode unchecked-hash -s /out -p / /out
 
 
 # The encoders. They are made with what builds, and tried with what runs.
@@ -98,14 +97,16 @@ RUN mkdir /models \
 
 FROM ${BASE}
 # Python's own modules as bytecode: the base has none, and a root that is read-only keeps none.
-RUN python -m compileall -q --invalidation-mode unchecked-hash \
+# Group 0 may write the data: OpenShift runs containers as a user of its choice, in that group.
+RUN python -B -m compileall -q -f --invalidation-mode unchecked-hash \
         -x '/(site-packages|dist-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip|pydoc_data)/' \
-        "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
+        "$(python -B -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" \
+    && mkdir -m 0775 /var/lib/reprise \
+    && chown 65532:0 /var/lib/reprise
 # What changes seldom comes first.
 COPY --from=models /models /usr/share/reprise/models
 COPY --from=stripped /opt/reprise /opt/reprise
 COPY --from=package /out/opt /opt
-COPY --from=package --chown=65532:0 --chmod=0775 /out/var/lib/reprise /var/lib/reprise
 
 ENV PATH=/opt/reprise/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/var/lib/reprise \
