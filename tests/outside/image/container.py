@@ -56,6 +56,7 @@ class Container(ProxyProcess):
         """`binds` are directories of this machine by their places in the container."""
         super().__init__()
         self._name = name
+        self._user = image.config["User"]
         self._crun = ("crun", "--cgroup-manager=disabled", "--root", str(bundle.parent / "state"))
         self._command = (*self._crun, "run", "--bundle", str(bundle), name)
         bundle.mkdir()
@@ -67,7 +68,7 @@ class Container(ProxyProcess):
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run a program beside its first process, as `kubectl exec` does."""
-        return self._do("exec", self._name, *command)
+        return self._do("exec", "--user", self._user, self._name, *command)
 
     def resident_bytes(self) -> int:
         """The memory of its first process, as the kernel counts it."""

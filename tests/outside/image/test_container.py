@@ -149,7 +149,8 @@ async def test_a_changed_configuration_is_taken_over(
 ) -> None:
     config = settings(tmp_path / "config", upstream)
     async with start("serve", *CONFIG, config=config) as container:
-        for times in (1, 2):
+        await container.ready()
+        for times in (1, 2, 3):
             settings(config, upstream, f"ttl: {{exact: {times}h}}")
             await container.logged("configuration applied", times=times)
         assert await metric(container, "config_last_reload_successful") == 1
