@@ -16,7 +16,7 @@ from proxy.cli.worker import WorkerError, WorkerProcess, describe, environment, 
 from proxy.tasks import Tasks
 from tests.cli.test_handover import HANDOVER
 
-DEADLINE = 15.0
+DEADLINE = 30.0
 READ = "import socket, sys, time\nlink = socket.socket(fileno=0)\nline = link.recv(1 << 16)\n"
 SERVES = READ + "link.send(b'+')\n"
 
