@@ -143,7 +143,7 @@ def redis_links(redis_log: Lines) -> RedisLinks:
         finally:
             await tasks.drain(1.0)
             await link.close()
-        assert not died
+            assert not died  # besides what the test itself failed of, which it may have caused
 
     return make
 
