@@ -61,7 +61,7 @@ def test_what_matters_is_read() -> None:
 def test_what_is_not_there_is_none() -> None:
     pod = read({"spec": {"containers": [{"name": "app"}], "initContainers": None}})
     assert not pod.has_metadata
-    assert pod.labels is pod.annotations is pod.volumes is pod.init_containers is None
+    assert (pod.labels, pod.annotations, pod.volumes, pod.init_containers) == (None,) * 4
     assert pod.containers[0].env is None
     assert not pod.is_windows
     assert read({"spec": {"nodeSelector": {"kubernetes.io/os": "windows"}}}).is_windows
