@@ -7,13 +7,15 @@ Only the last user text is compared, inside the partition of everything else. Al
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from proxy.core.cache.change import Change, Learnt
 from proxy.core.cache.freshness import age
 from proxy.core.cache.outcome import MissReason
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
+from proxy.core.exchange import Stage, Timed
 from proxy.core.meaning.comparable import rule
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.language import language_of
@@ -30,6 +32,8 @@ from proxy.pipeline.rewordings import Rewordings
 from proxy.pipeline.space import LEARN_SECONDS, NEIGHBOURS, Space
 from proxy.ports import Clock, Neighbour, Store, Vector
 from proxy.tasks import Tasks
+
+_T = TypeVar("_T")
 
 Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
 """Brings in entries that others have stored, by their exact keys, as far as they can be had.
@@ -126,21 +130,39 @@ class Meaning:
             await asyncio.shield(under_way)
             return NoMatch("repeated")
         done = self._searching[key] = asyncio.get_running_loop().create_future()
+        stages: list[Timed] = []
+        meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                return await self._find(plan)
+                meant = await self._find(plan, stages)
         except NotCompared as refused:
-            return NoMatch(refused.reason)
+            meant = NoMatch(refused.reason)
         except TimeoutError:
-            return NoMatch(Uncompared.DEADLINE)
+            meant = NoMatch(Uncompared.DEADLINE)
         finally:
             del self._searching[key]
             done.set_result(None)
+        return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed]) -> Meant:
         asked, space = await self._asked(plan)
-        vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await self._near(plan, space, vector)
+        embedding = self._embed(plan, space, plan.policy.semantic.deadline)
+        vector = await self._timed(Stage.EMBED, embedding, stages)
+        neighbours = await self._timed(Stage.SEARCH, self._near(plan, space, vector), stages)
+        judging = self._serving(plan, asked, space, neighbours)
+        return await self._timed(Stage.JUDGE, judging, stages)
+
+    async def _timed(self, stage: Stage, work: Awaitable[_T], stages: list[Timed]) -> _T:
+        began = self._clock.monotonic()
+        try:
+            return await work
+        finally:
+            stages.append(Timed(stage, began, self._clock.monotonic()))
+
+    async def _serving(
+        self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
+    ) -> Meant:
+        """Which of the nearest entries serves."""
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)

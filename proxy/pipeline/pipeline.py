@@ -15,7 +15,7 @@ from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import Bypass, BypassReason, Lookup, Plan
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Asked, Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level, Stage, Timed
 from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
@@ -121,6 +121,7 @@ class Pipeline:
             exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        exchange.looked_up = self._clock.monotonic()
         if isinstance(outcome, Miss):
             if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
@@ -201,7 +202,9 @@ class Pipeline:
     ) -> tuple[Lookup, Outcome]:
         """Where nothing fit is here by key: at other replicas, then by meaning."""
         if isinstance(outcome, Miss) and self._replicas is not None:
+            began = self._clock.monotonic()
             outcome = await self._ask_replicas(plan, outcome, self._replicas)
+            exchange.stages += (Timed(Stage.REPLICAS, began, self._clock.monotonic()),)
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -218,6 +221,7 @@ class Pipeline:
         began = self._clock.monotonic()
         meant = await semantic.find(plan)
         exchange.meaning_seconds = self._clock.monotonic() - began
+        exchange.stages += meant.stages
         if isinstance(meant, Match):
             stored = self._store.get(meant.key)
             left = semantic.remaining(meant.key, plan, self._clock.now())
@@ -375,6 +379,7 @@ class Pipeline:
         exchange.age = int(age(stored, now))
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
+        exchange.saved_prompt_tokens = stored.prompt_tokens
         exchange.saved_seconds = stored.duration
 
 
