@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from proxy.core.model import Request
+from proxy.core.trace import Trace
 
 
 class Fwd(StrEnum):
@@ -98,3 +99,5 @@ class Exchange:
     """Completion tokens that a hit spared the upstream."""
     asked: Asked | None = None
     """Set only where somebody keeps requests."""
+    trace: Trace | None = None
+    """Set only where traces are wanted."""

@@ -7,6 +7,7 @@ Only the last user text is compared, inside the partition of everything else. Al
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, TypeAlias
 
 from proxy.core.cache.change import Change, Learnt
@@ -22,6 +23,7 @@ from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.policy import SemanticRules
+from proxy.core.trace import Trace
 from proxy.pipeline.adoption import Adoption
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.groups import groups
@@ -112,11 +114,12 @@ class Meaning:
         known = self._known.get(key)
         return None if known is None else known.text
 
-    async def find(self, plan: Lookup) -> Meant:
+    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
         """Look for an entry whose answer serves; takes `deadline` of the policy at most.
 
         Of several requests with one key the first looks; the others wait for it, and are told
-        "repeated": there may be an answer or a call under way by now.
+        "repeated": there may be an answer or a call under way by now. `trace` is told what took
+        its time.
         """
         if plan.directives.no_cache:
             return NoMatch(MissReason.REQUEST)
@@ -128,7 +131,7 @@ class Meaning:
         done = self._searching[key] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                return await self._find(plan)
+                return await self._find(plan, trace)
         except NotCompared as refused:
             return NoMatch(refused.reason)
         except TimeoutError:
@@ -137,10 +140,19 @@ class Meaning:
             del self._searching[key]
             done.set_result(None)
 
-    async def _find(self, plan: Lookup) -> Meant:
+    async def _find(self, plan: Lookup, trace: Trace | None) -> Meant:
         asked, space = await self._asked(plan)
-        vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await self._near(plan, space, vector)
+        with _stage(trace, "embed"):
+            vector = await self._embed(plan, space, plan.policy.semantic.deadline)
+        with _stage(trace, "search"):
+            neighbours = await self._near(plan, space, vector)
+        with _stage(trace, "gate"):
+            return await self._choose(plan, asked, space, neighbours)
+
+    async def _choose(
+        self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
+    ) -> Meant:
+        """Judge what is near."""
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)
@@ -371,6 +383,10 @@ class Meaning:
             self._learning -= 1
         if stored.key not in self._known and self._store.peek(stored.key) is stored:
             self._add(plan, space, vector, until)
+
+
+def _stage(trace: Trace | None, name: str) -> AbstractContextManager[None]:
+    return nullcontext() if trace is None else trace.stage(name)
 
 
 def _first_difference(plan: Lookup, partition: Partition) -> str:

@@ -11,13 +11,13 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import generate_latest
+from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
 from proxy.core.exchange import Exchange
+from proxy.telemetry.exposition import Exposition, expose
 from proxy.telemetry.heartbeats import Pulse
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (
     *(0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1, 2.5, 5, 10, 30, 60, 120),
@@ -44,21 +44,31 @@ class _Series:
 class _Distribution:
     """Counts by bucket, the last for what is above all bounds; and the sum."""
 
-    __slots__ = ("counts", "total")
+    __slots__ = ("counts", "exemplars", "total")
 
     def __init__(self) -> None:
         self.counts = [0] * (len(_SECONDS) + 1)
         self.total = 0.0
+        self.exemplars: dict[int, Exemplar] = {}
 
     def add(self, seconds: float) -> None:
         """Count one observation."""
         self.counts[bisect_left(_SECONDS, seconds)] += 1
         self.total += seconds
 
-    def buckets(self) -> list[tuple[str, float]]:
+    def remember(self, seconds: float, trace_id: str, at: float) -> None:
+        """Name a trace as an example of its bucket; `at` is its wall time in seconds."""
+        exemplar = Exemplar({"trace_id": trace_id}, seconds, round(at, 3))
+        self.exemplars[bisect_left(_SECONDS, seconds)] = exemplar
+
+    def buckets(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
         """Cumulative counts by upper bound, as Prometheus wants them."""
         bounds = [*map(floatToGoString, _SECONDS), "+Inf"]
-        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+        counts = zip(bounds, map(float, accumulate(self.counts)), strict=True)
+        return [
+            (*one, self.exemplars[position]) if position in self.exemplars else one
+            for position, one in enumerate(counts)
+        ]
 
 
 class Metrics:
@@ -146,6 +156,8 @@ class Metrics:
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
+        if exchange.trace is not None and exchange.trace.context.is_sampled:
+            _remember(series, exchange, exchange.trace.context.trace_id.hex())
         if exchange.meaning_seconds is not None:
             found = (exchange.meaning or "match", exchange.guard)
             distribution = self._meanings.get(found)
@@ -204,7 +216,18 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        return self.exposed("").body
+
+    def exposed(self, accept: str) -> Exposition:
+        """All metrics, in a format that a scraper's Accept names."""
+        return expose(self.registry, accept)
+
+
+def _remember(series: _Series, exchange: Exchange, trace_id: str) -> None:
+    at = exchange.ended_at
+    series.durations.remember(exchange.ended - exchange.started, trace_id, at)
+    if exchange.first_byte is not None:
+        series.first_bytes.remember(exchange.first_byte - exchange.started, trace_id, at)
 
 
 class _Requests:

@@ -6,8 +6,10 @@ from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.samples import Exemplar
+
+from proxy.telemetry.exposition import Exposition, expose
 
 
 class Rule(Enum):
@@ -54,6 +56,7 @@ class Page(NamedTuple):
     run: int
     """Which of its processes; grows."""
     text: str
+    """In the OpenMetrics format."""
 
 
 class _Family:
@@ -64,25 +67,23 @@ class _Family:
         self.documentation = like.documentation
         self.kind = like.type
         self.values: dict[_Place, float] = {}
+        self.exemplars: dict[_Place, Exemplar] = {}
 
     @property
     def only_grows(self) -> bool:
         """Whether it counts what has happened."""
         return self.kind in {"counter", "histogram", "summary"}
 
-    @property
-    def rule(self) -> Rule:
-        """How its samples are united."""
+    def rule(self, sample: str) -> Rule:
+        """How its samples of a name are united."""
         if self.only_grows:
-            return Rule.SUM
-        if self.name.endswith(_CREATED):
-            return Rule.MIN
+            return Rule.MIN if sample.endswith(_CREATED) else Rule.SUM
         return GAUGES.get(self.name, Rule.EACH)
 
     def add(self, family: Metric, worker: int) -> None:
         """Take in one worker's samples."""
-        rule = self.rule
         for sample in family.samples:
+            rule = self.rule(sample.name)
             labels = tuple(sample.labels.items())
             if rule is Rule.EACH:
                 labels += (("worker", str(worker)),)
@@ -91,13 +92,25 @@ class _Family:
             self.values[place] = (
                 sample.value if known is None else _united(rule, known, sample.value)
             )
+            if sample.exemplar is not None:
+                self._take(place, sample.exemplar)
+
+    def _take(self, place: _Place, exemplar: Exemplar) -> None:
+        known = self.exemplars.get(place)
+        if known is None or _seconds(known) < _seconds(exemplar):
+            self.exemplars[place] = exemplar
 
     def metric(self) -> Metric:
         """As prometheus_client writes it."""
         metric = Metric(self.name, self.documentation, self.kind)
-        for (name, labels), value in self.values.items():
-            metric.add_sample(name, dict(labels), value)
+        for place, value in self.values.items():
+            name, labels = place
+            metric.add_sample(name, dict(labels), value, exemplar=self.exemplars.get(place))
         return metric
+
+
+def _seconds(exemplar: Exemplar) -> float:
+    return 0.0 if exemplar.timestamp is None else float(exemplar.timestamp)
 
 
 def _united(rule: Rule, one: float, other: float) -> float:
@@ -121,8 +134,10 @@ class UnitedMetrics:
         self._ended: dict[str, _Family] = {}
         """The sums of all counters of runs that have ended."""
 
-    def exposition(self, pages: Sequence[Page], *, workers: int, restarts: int) -> bytes:
-        """All metrics in Prometheus' text format.
+    def exposition(
+        self, pages: Sequence[Page], *, workers: int, restarts: int, accept: str = ""
+    ) -> Exposition:
+        """All metrics, in a format that the scraper's `accept` names.
 
         `pages` are of those that answered, `workers` is how many run.
         """
@@ -137,7 +152,7 @@ class UnitedMetrics:
         registry = CollectorRegistry()
         registry.register(_Read([*(one.metric() for one in families.values())]))
         registry.register(_Read(_own(workers, restarts)))
-        return generate_latest(registry)
+        return expose(registry, accept)
 
     def _take(self, page: Page) -> None:
         run, metrics = self._last.get(page.worker, (page.run, []))
@@ -146,7 +161,12 @@ class UnitedMetrics:
                 if _Family(metric).only_grows:
                     ended = self._ended.setdefault(metric.name, _Family(metric))
                     ended.add(metric, page.worker)
-        self._last[page.worker] = page.run, list(text_string_to_metric_families(page.text))
+        self._last[page.worker] = page.run, list(_families(page.text))
+
+
+def _families(text: str) -> Iterable[Metric]:
+    families: Iterable[Metric] = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]  # it has no types
+    return families
 
 
 def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
@@ -154,6 +174,7 @@ def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
     for name, family in families.items():
         copies[name] = _Family(family.metric())
         copies[name].values = dict(family.values)
+        copies[name].exemplars = dict(family.exemplars)
     return copies
 
 

@@ -11,7 +11,7 @@ from proxy.core.cache.storable import Unstorable
 from proxy.core.exchange import Exchange, Fwd, Level
 from proxy.core.meaning.uncompared import Uncompared
 from proxy.telemetry.heartbeats import Pulse
-from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.metrics import Metrics
 
 EXCHANGE = Exchange(
     started=10.0,
@@ -234,7 +234,7 @@ def test_labels_come_from_closed_sets() -> None:
     assert {name for family in families for one in family.samples for name in one.labels} == LABELS
     assert all(family.name.startswith("reprise_") for family in families)
     assert all(family.documentation for family in families)
-    assert CONTENT_TYPE.startswith("text/plain; version=0.0.4")
+    assert metrics.exposed("").content_type.startswith("text/plain; version=0.0.4")
 
 
 @pytest.mark.parametrize(

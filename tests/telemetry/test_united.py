@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from proxy.telemetry.exposition import OPENMETRICS
 from proxy.telemetry.heartbeats import Pulse
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.united import GAUGES, Page, Rule, UnitedMetrics
@@ -27,7 +28,7 @@ def worker(
     for _ in range(requests):
         metrics.observe(EXCHANGE, "miss")
     metrics.reload("admin", reload)
-    return Page(number, run, metrics.exposition().decode())
+    return Page(number, run, metrics.exposed(OPENMETRICS).body.decode())
 
 
 def united(*pages: Page) -> dict[str, float]:
@@ -36,7 +37,7 @@ def united(*pages: Page) -> dict[str, float]:
 
 def read(metrics: UnitedMetrics, pages: Sequence[Page]) -> dict[str, float]:
     """Every sample by its name and labels as they are written."""
-    text = metrics.exposition(pages, workers=len(pages), restarts=4).decode()
+    text = metrics.exposition(pages, workers=len(pages), restarts=4).body.decode()
     list(text_string_to_metric_families(text))  # it can be read
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     assert len({name for name, _, _ in lines}) == len(lines)
@@ -78,7 +79,7 @@ def test_what_the_table_does_not_know_is_told_of_each_worker() -> None:
 
 
 def test_the_time_at_which_counting_began_is_the_earliest() -> None:
-    page = "# TYPE reprise_x_created gauge\nreprise_x_created {}\n"
+    page = "# TYPE reprise_x counter\nreprise_x_total 1.0\nreprise_x_created {}\n# EOF\n"
     found = united(Page(1, 0, page.format(20.0)), Page(2, 0, page.format(10.0)))
     assert found["reprise_x_created"] == 10
 
