@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import random
 import secrets
 from collections.abc import Callable
@@ -58,12 +59,14 @@ from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.audit import Audit
 from proxy.telemetry.catalog_traffic import UNKNOWN
+from proxy.telemetry.exposition import Exposition
 from proxy.telemetry.load import UpstreamLoad
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
+from proxy.telemetry.tracing import Tracer
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
 
 _SILENT = logging.getLogger("reprise.aiohttp")
@@ -269,6 +272,7 @@ class App:
         if static.record_requests:
             self._record = RecordLog(static.record_requests, self.log.emit)
         self._backlog = Backlog(self._report, loop.call_later)
+        self._tracer = self._make_tracer(config)
         self._handler = Handler(
             pipeline=self._pipeline(config),
             limits=_limits(config),
@@ -278,6 +282,7 @@ class App:
             log=self.log,
             clock=clock,
             id_prefix=f"req_{secrets.token_hex(4)}",
+            trace=self._tracer.begin if self._tracer is not None else None,
         )
         self.reloader = Reloader(
             path,
@@ -316,6 +321,7 @@ class App:
             related=self._related,
             aliases=self._aliases,
             negatives=self._negatives,
+            tracer=self._tracer,
         )
         self.metrics.watch(self.condition.figures)
         self.metrics.watch(self.reloader.figures)
@@ -399,6 +405,8 @@ class App:
             await runner.cleanup()
         await self._upstream.close()
         self._backlog.flush()
+        if self._tracer is not None:
+            await asyncio.to_thread(self._tracer.close)
         if self._record is not None:
             await asyncio.to_thread(self._record.close)
         self.log.emit("info", "stopped", {})
@@ -438,16 +446,38 @@ class App:
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
+        return self.exposed("").body
+
+    def exposed(self, accept: str) -> Exposition:
+        """All metrics as of now, in a format that the scraper's Accept names."""
         self._settle()
-        return self.metrics.exposition()
+        return self.metrics.exposed(accept)
 
     def _settle(self) -> None:
         """Let what has happened be stored and counted."""
         self._recorder.flush()
         self._backlog.flush()
 
+    def _make_tracer(self, config: Config) -> Tracer | None:
+        static = config.static
+        if not static.trace_endpoint:
+            return None
+        return Tracer(
+            endpoint=static.trace_endpoint,
+            headers=static.trace_headers,
+            service=static.trace_service,
+            sample=static.trace_sample,
+            version=__version__,
+            worker=self._worker.number if self._worker else None,
+            environment=os.environ,
+            clock=self._clock,
+            log=self.log,
+        )
+
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)
+        if self._tracer is not None:
+            self._tracer.report(exchange)
         self._tally.note(exchange)
         if exchange.retried:
             self._load.retried(exchange.pool)
@@ -532,7 +562,7 @@ class App:
     def _oversight(self) -> Oversight:
         return Oversight(
             condition=self.condition,
-            exposition=self.exposition,
+            exposed=self.exposed,
             settle=self._settle,
             reloader=self.reloader,
             secret=lambda: self._secret,

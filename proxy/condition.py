@@ -20,6 +20,7 @@ from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats
 from proxy.telemetry.described import Figures
+from proxy.telemetry.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Condition:
     related: Related
     aliases: Aliases
     negatives: Negatives
+    tracer: Tracer | None = None
 
     def state(self) -> str:
         """ "ok" where requests are taken, else why it is not ready."""
@@ -61,7 +63,10 @@ class Condition:
 
     def _parts(self) -> dict[str, str]:
         """What may be broken while requests are served: "ok", "off", or what is wrong."""
-        return {"semantic": self.semantic.state(), **self.persistence.states()}
+        parts = {"semantic": self.semantic.state(), **self.persistence.states()}
+        if self.tracer is not None:
+            parts["tracing"] = self.tracer.state
+        return parts
 
     def figures(self) -> Figures:
         """What is as it is now, as against what is counted."""
@@ -81,4 +86,5 @@ class Condition:
             "negative_pairs": len(self.negatives),
             **self.semantic.figures(),
             **self.persistence.figures(),
+            **(self.tracer.figures() if self.tracer is not None else {}),
         }

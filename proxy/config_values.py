@@ -196,6 +196,14 @@ def parse_url(value: object) -> str:
     return f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
 
 
+def parse_trace_endpoint(value: object) -> str:
+    """An OTLP collector's URL: without a path, that of OTLP over HTTP is appended; "" for none."""
+    if check_text(value) == "":
+        return ""
+    url = parse_url(value)
+    return url if urlsplit(url).path else f"{url}/v1/traces"
+
+
 _REDIS_HOST = re.compile(rf"(?:{_HOST.pattern})(:[0-9]{{1,5}})?", re.ASCII)
 REDIS_SCHEMES = (
     *("redis", "rediss", "unix"),

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from proxy.core.model import Request
+from proxy.core.trace import Trace
 
 
 class Fwd(StrEnum):
@@ -38,7 +39,7 @@ class Stage(StrEnum):
     """By its exact key, at the replicas."""
     EMBED = "embed"
     SEARCH = "search"
-    JUDGE = "judge"
+    GATE = "gate"
     """Guards and verifier."""
 
 
@@ -125,3 +126,5 @@ class Exchange:
     """Prompt tokens that it spared it."""
     asked: Asked | None = None
     """Set only where somebody keeps requests."""
+    trace: Trace | None = None
+    """Set only where traces are wanted."""

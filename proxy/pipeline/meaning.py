@@ -6,9 +6,10 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from proxy.core.cache.change import Change, Learnt
 from proxy.core.cache.freshness import age
@@ -24,6 +25,7 @@ from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.policy import SemanticRules
+from proxy.core.trace import Trace
 from proxy.pipeline.adoption import Adoption
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.groups import groups
@@ -32,8 +34,6 @@ from proxy.pipeline.rewordings import Rewordings
 from proxy.pipeline.space import LEARN_SECONDS, NEIGHBOURS, Space
 from proxy.ports import Clock, Neighbour, Store, Vector
 from proxy.tasks import Tasks
-
-_T = TypeVar("_T")
 
 Recall: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
 """Brings in entries that others have stored, by their exact keys, as far as they can be had.
@@ -116,11 +116,12 @@ class Meaning:
         known = self._known.get(key)
         return None if known is None else known.text
 
-    async def find(self, plan: Lookup) -> Meant:
+    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
         """Look for an entry whose answer serves; takes `deadline` of the policy at most.
 
         Of several requests with one key the first looks; the others wait for it, and are told
-        "repeated": there may be an answer or a call under way by now.
+        "repeated": there may be an answer or a call under way by now. `trace` is told what took
+        its time.
         """
         if plan.directives.no_cache:
             return NoMatch(MissReason.REQUEST)
@@ -134,7 +135,7 @@ class Meaning:
         meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                meant = await self._find(plan, stages)
+                meant = await self._find(plan, stages, trace)
         except NotCompared as refused:
             meant = NoMatch(refused.reason)
         except TimeoutError:
@@ -144,25 +145,30 @@ class Meaning:
             done.set_result(None)
         return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup, stages: list[Timed]) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed], trace: Trace | None) -> Meant:
         asked, space = await self._asked(plan)
-        embedding = self._embed(plan, space, plan.policy.semantic.deadline)
-        vector = await self._timed(Stage.EMBED, embedding, stages)
-        neighbours = await self._timed(Stage.SEARCH, self._near(plan, space, vector), stages)
-        judging = self._serving(plan, asked, space, neighbours)
-        return await self._timed(Stage.JUDGE, judging, stages)
+        with self._timed(Stage.EMBED, stages, trace):
+            vector = await self._embed(plan, space, plan.policy.semantic.deadline)
+        with self._timed(Stage.SEARCH, stages, trace):
+            neighbours = await self._near(plan, space, vector)
+        with self._timed(Stage.GATE, stages, trace):
+            return await self._choose(plan, asked, space, neighbours)
 
-    async def _timed(self, stage: Stage, work: Awaitable[_T], stages: list[Timed]) -> _T:
+    @contextmanager
+    def _timed(self, stage: Stage, stages: list[Timed], trace: Trace | None) -> Iterator[None]:
+        """Note how long it takes, also where it fails."""
         began = self._clock.monotonic()
         try:
-            return await work
+            yield
         finally:
             stages.append(Timed(stage, began, self._clock.monotonic()))
+            if trace is not None:
+                trace.note(stage, began)
 
-    async def _serving(
+    async def _choose(
         self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
     ) -> Meant:
-        """Which of the nearest entries serves."""
+        """Judge what is near."""
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)

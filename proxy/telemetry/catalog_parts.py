@@ -161,6 +161,10 @@ RUNNING = (
     ),
     gauge("background_tasks", "Pieces of background work under way.", united=Rule.SUM),
 )
+TRACING = (
+    counter("trace_spans_sent", "Spans that the collector took."),
+    counter("trace_spans_dropped", "Spans that were not sent: too many waited, or it failed."),
+)
 WORKERS = gauge("workers", "Workers that run; where there are several.")
 WORKER_RESTARTS = counter("worker_restarts", "How often a worker that died was begun again.")
 
@@ -173,6 +177,6 @@ CPU_SECONDS = _process("cpu_seconds_total", "Processor time, user and system.", 
 RESIDENT_BYTES = _process("resident_memory_bytes", "Memory that is in use.")
 VIRTUAL_BYTES = _process("virtual_memory_bytes", "Memory that is mapped.")
 PARTS = (
-    *(*MEMORY, *SEMANTIC, *DISK, *REDIS, *RUNNING, WORKERS, WORKER_RESTARTS),
+    *(*MEMORY, *SEMANTIC, *DISK, *REDIS, *RUNNING, *TRACING, WORKERS, WORKER_RESTARTS),
     *(CPU_SECONDS, RESIDENT_BYTES, VIRTUAL_BYTES),
 )

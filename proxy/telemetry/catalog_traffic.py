@@ -97,7 +97,7 @@ STAGES = histogram(
     "lookup_duration_seconds",
     "Looking an answer up, by stage: `key` from the request's head until it was known whether "
     "there is one by key, reading and parsing included; `replicas` at Redis; `embed`, `search` "
-    "and `judge` (guards and verifier) by meaning.",
+    "and `gate` (guards and verifier) by meaning.",
     labels={"stage": tuple(Stage)},
 )
 MEANINGS = histogram(

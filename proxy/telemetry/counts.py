@@ -15,6 +15,7 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
+from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
 from proxy.telemetry.described import Described, Kind
@@ -34,22 +35,32 @@ SIMILARITY = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99,
 class Distribution:
     """Counts by bucket, the last for what is above all bounds; and the sum."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: tuple[float, ...] = SECONDS) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+        self.exemplars: dict[int, Exemplar] = {}
 
     def add(self, value: float) -> None:
         """Count one observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def buckets(self) -> list[tuple[str, float]]:
+    def remember(self, value: float, trace_id: str, at: float) -> None:
+        """Name a trace as an example of its bucket; `at` is its wall time in seconds."""
+        exemplar = Exemplar({"trace_id": trace_id}, value, round(at, 3))
+        self.exemplars[bisect_left(self.bounds, value)] = exemplar
+
+    def buckets(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
         """Cumulative counts by upper bound, as Prometheus wants them."""
         bounds = [*map(floatToGoString, self.bounds), "+Inf"]
-        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+        counts = zip(bounds, map(float, accumulate(self.counts)), strict=True)
+        return [
+            (*one, self.exemplars[position]) if position in self.exemplars else one
+            for position, one in enumerate(counts)
+        ]
 
 
 class Counts:

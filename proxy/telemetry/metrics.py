@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
-from prometheus_client.exposition import generate_latest
 
 from proxy.core.exchange import Exchange, Stage
 from proxy.telemetry import catalog_parts as parts
@@ -23,11 +22,10 @@ from proxy.telemetry.counts import (
     histogram_family,
 )
 from proxy.telemetry.described import Figures
+from proxy.telemetry.exposition import Exposition, expose
 from proxy.telemetry.heartbeats import Pulse
 from proxy.telemetry.load import UpstreamLoad
 from proxy.telemetry.process import Process
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Series:
@@ -102,6 +100,8 @@ class Metrics:
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
+        if exchange.trace is not None and exchange.trace.context.is_sampled:
+            _remember(series, exchange, exchange.trace.context.trace_id.hex())
         if exchange.level is not None:
             series.saved_input += exchange.saved_prompt_tokens
             series.saved_output += exchange.saved_tokens
@@ -185,13 +185,24 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        return self.exposed("").body
+
+    def exposed(self, accept: str) -> Exposition:
+        """All metrics, in a format that a scraper's Accept names."""
+        return expose(self.registry, accept)
 
     def _collect(self) -> Iterable[Metric]:
         yield from (counted.collect() for counted in self._counted)
         yield family(parts.RELOAD_OK, {(): self._reload_ok})
         yield family(parts.RELOADED_AT, {(): self._reloaded_at})
         yield family(parts.BUILD, {(self._version,): 1})
+
+
+def _remember(series: _Series, exchange: Exchange, trace_id: str) -> None:
+    at = exchange.ended_at
+    series.durations.remember(exchange.ended - exchange.started, trace_id, at)
+    if exchange.first_byte is not None:
+        series.first_bytes.remember(exchange.first_byte - exchange.started, trace_id, at)
 
 
 class _Requests:

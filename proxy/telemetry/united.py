@@ -5,13 +5,14 @@ from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.samples import Exemplar
 
 from proxy.telemetry.catalog import CATALOG
 from proxy.telemetry.catalog_parts import WORKER_RESTARTS, WORKERS
 from proxy.telemetry.counts import family
 from proxy.telemetry.described import Rule
+from proxy.telemetry.exposition import Exposition, expose
 
 _Place: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's name and its labels."""
@@ -24,6 +25,7 @@ class Page(NamedTuple):
     run: int
     """Which of its processes; grows."""
     text: str
+    """In the OpenMetrics format."""
 
 
 class _Family:
@@ -34,6 +36,7 @@ class _Family:
         self.documentation = like.documentation
         self.kind = like.type
         self.values: dict[_Place, float] = {}
+        self.exemplars: dict[_Place, Exemplar] = {}
 
     @property
     def only_grows(self) -> bool:
@@ -59,13 +62,25 @@ class _Family:
             self.values[place] = (
                 sample.value if known is None else _united(rule, known, sample.value)
             )
+            if sample.exemplar is not None:
+                self._take(place, sample.exemplar)
+
+    def _take(self, place: _Place, exemplar: Exemplar) -> None:
+        known = self.exemplars.get(place)
+        if known is None or _seconds(known) < _seconds(exemplar):
+            self.exemplars[place] = exemplar
 
     def metric(self) -> Metric:
         """As prometheus_client writes it."""
         metric = Metric(self.name, self.documentation, self.kind)
-        for (name, labels), value in self.values.items():
-            metric.add_sample(name, dict(labels), value)
+        for place, value in self.values.items():
+            name, labels = place
+            metric.add_sample(name, dict(labels), value, exemplar=self.exemplars.get(place))
         return metric
+
+
+def _seconds(exemplar: Exemplar) -> float:
+    return 0.0 if exemplar.timestamp is None else float(exemplar.timestamp)
 
 
 def _united(rule: Rule, one: float, other: float) -> float:
@@ -89,8 +104,10 @@ class UnitedMetrics:
         self._ended: dict[str, _Family] = {}
         """The sums of all counters of runs that have ended."""
 
-    def exposition(self, pages: Sequence[Page], *, workers: int, restarts: int) -> bytes:
-        """All metrics in Prometheus' text format.
+    def exposition(
+        self, pages: Sequence[Page], *, workers: int, restarts: int, accept: str = ""
+    ) -> Exposition:
+        """All metrics, in a format that the scraper's `accept` names.
 
         `pages` are of those that answered, `workers` is how many run.
         """
@@ -105,7 +122,7 @@ class UnitedMetrics:
         registry = CollectorRegistry()
         registry.register(_Read([*(one.metric() for one in families.values())]))
         registry.register(_Read(_own(workers, restarts)))
-        return generate_latest(registry)
+        return expose(registry, accept)
 
     def _take(self, page: Page) -> None:
         run, metrics = self._last.get(page.worker, (page.run, []))
@@ -114,7 +131,12 @@ class UnitedMetrics:
                 if _Family(metric).only_grows:
                     ended = self._ended.setdefault(metric.name, _Family(metric))
                     ended.add(metric, page.worker)
-        self._last[page.worker] = page.run, list(text_string_to_metric_families(page.text))
+        self._last[page.worker] = page.run, list(_families(page.text))
+
+
+def _families(text: str) -> Iterable[Metric]:
+    families: Iterable[Metric] = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]  # it has no types
+    return families
 
 
 def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
@@ -122,6 +144,7 @@ def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
     for name, one in families.items():
         copies[name] = _Family(one.metric())
         copies[name].values = dict(one.values)
+        copies[name].exemplars = dict(one.exemplars)
     return copies
 
 

@@ -89,7 +89,7 @@ async def test_a_question_that_only_looks_alike_goes_to_the_upstream(
         exposition = app.exposition()
         assert b'semantic_lookup_duration_seconds_count{result="guard"} 1.0' in exposition
         assert b'semantic_objections_total{guard="numbers"} 1.0' in exposition
-        assert b'lookup_duration_seconds_count{stage="judge"} 2.0' in exposition
+        assert b'lookup_duration_seconds_count{stage="gate"} 2.0' in exposition
     assert answer.text == "answer 2"
     assert answer.header("x-cache-similarity") is None
     lines = [json.loads(line) for line in log]
@@ -106,7 +106,7 @@ async def test_a_hit_by_meaning_is_logged_as_one(comparing: Comparing) -> None:
         await known(app, question(STORED))
         for _ in range(2):
             await ask(app.url, question(ASKED))
-        saved = b'tokens_total{direction="output",operation="chat",source="cache"} 4.0'
+        saved = b'tokens_total{direction="output",operation="chat",source="cache"} 8.0'
         assert saved in app.exposition()
     requests = [json.loads(line) for line in log if b'"request"' in line]
     told = {line["cache"]: line for line in requests}

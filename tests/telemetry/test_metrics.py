@@ -13,7 +13,7 @@ from proxy.core.meaning.uncompared import Uncompared
 from proxy.telemetry.catalog import CATALOG
 from proxy.telemetry.described import Named
 from proxy.telemetry.heartbeats import Pulse
-from proxy.telemetry.metrics import CONTENT_TYPE, Metrics
+from proxy.telemetry.metrics import Metrics
 
 EXCHANGE = Exchange(
     started=10.0,
@@ -298,7 +298,7 @@ def test_labels_come_from_closed_sets() -> None:
             for name, value in labels.items():
                 values = described.labels[name]
                 assert isinstance(values, Named) or value in values
-    assert CONTENT_TYPE.startswith("text/plain; version=0.0.4")
+    assert metrics.exposed("").content_type.startswith("text/plain; version=0.0.4")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from proxy.telemetry.exposition import OPENMETRICS
 from proxy.telemetry.heartbeats import Pulse
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.united import Page, UnitedMetrics
@@ -27,7 +28,7 @@ def worker(
     for _ in range(requests):
         metrics.observe(EXCHANGE)
     metrics.reload("admin", reload)
-    return Page(number, run, metrics.exposition().decode())
+    return Page(number, run, metrics.exposed(OPENMETRICS).body.decode())
 
 
 def united(*pages: Page) -> dict[str, float]:
@@ -36,7 +37,7 @@ def united(*pages: Page) -> dict[str, float]:
 
 def read(metrics: UnitedMetrics, pages: Sequence[Page]) -> dict[str, float]:
     """Every sample by its name and labels as they are written."""
-    text = metrics.exposition(pages, workers=len(pages), restarts=4).decode()
+    text = metrics.exposition(pages, workers=len(pages), restarts=4).body.decode()
     list(text_string_to_metric_families(text))  # it can be read
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     assert len({name for name, _, _ in lines}) == len(lines)
@@ -79,7 +80,7 @@ def test_what_the_table_does_not_know_is_told_of_each_worker() -> None:
 
 def test_a_configuration_that_not_all_have_taken_over_is_as_old_as_the_oldest() -> None:
     name = "reprise_config_last_reload_success_timestamp_seconds"
-    page = f"# TYPE {name} gauge\n{name} {{}}\n"
+    page = f"# TYPE {name} gauge\n{name} {{}}\n# EOF\n"
     found = united(Page(1, 0, page.format(20.0)), Page(2, 0, page.format(10.0)))
     assert found[name] == 10
 
