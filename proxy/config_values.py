@@ -1,6 +1,7 @@
 """The notations of the configuration: durations, sizes, addresses, URLs, scopes, patterns."""
 
 import re
+from urllib.parse import urlsplit
 
 from proxy.core.address import Address
 from proxy.core.upstream_url import HOST, PRINTABLE, BadUpstreamUrl, normalized

@@ -14,8 +14,8 @@ from proxy.k8s.tls import CertificateSource, ServedCertificate
 from proxy.ports import Clock
 from proxy.tasks import Beat, Tasks
 from proxy.telemetry.admissions import Admissions
-from proxy.telemetry.log import Log, trace_of
 from proxy.telemetry.exposition import TEXT
+from proxy.telemetry.log import Log, trace_of
 
 PATH = "/mutate"
 MAX_BODY_BYTES = 8 * 1024 * 1024
