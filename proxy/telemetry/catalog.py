@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 
+from proxy.telemetry.catalog_injector import INJECTOR
 from proxy.telemetry.catalog_parts import PARTS
 from proxy.telemetry.catalog_traffic import TRAFFIC
 from proxy.telemetry.described import PREFIX, Described
 
-CATALOG: Mapping[str, Described] = {described.family: described for described in (*TRAFFIC, *PARTS)}
+CATALOG: Mapping[str, Described] = {
+    described.family: described for described in (*TRAFFIC, *PARTS, *INJECTOR)
+}
 """By the name of its family: without `_total`."""
 
 

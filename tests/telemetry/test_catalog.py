@@ -11,11 +11,13 @@ from proxy.core.errors import ProxyError, UpstreamError, codes
 from proxy.core.meaning import gate, guards
 from proxy.core.meaning.uncompared import Uncompared
 from proxy.core.wire.operation import discover
+from proxy.k8s.injection import OUTCOMES, result_of
 from proxy.pipeline.background import Kind as WhyAsked
 from proxy.pipeline.background import Result
 from proxy.pipeline.feedback import Verdict
 from proxy.telemetry import catalog_traffic as traffic
 from proxy.telemetry.catalog import CATALOG, figure
+from proxy.telemetry.catalog_injector import INJECTOR, REASONS
 from proxy.telemetry.catalog_parts import PARTS
 from proxy.telemetry.described import Described, Kind, Named
 from proxy.telemetry.load import CUT
@@ -42,7 +44,7 @@ def test_a_name_follows_the_rules(described: Described) -> None:
 
 
 def test_no_metric_is_described_twice() -> None:
-    assert len(CATALOG) == len(traffic.TRAFFIC) + len(PARTS)
+    assert len(CATALOG) == len(traffic.TRAFFIC) + len(PARTS) + len(INJECTOR)
 
 
 def test_a_figure_is_found_by_the_name_that_its_part_has_for_it() -> None:
@@ -74,6 +76,11 @@ def test_what_comes_of_a_call_to_an_upstream_is_known() -> None:
     classes = {f"{first}xx" for first in range(1, 6)}
     assert set(traffic.RESULTS) == classes | errors | {"429", CUT}
     assert set(codes()) >= errors | {ProxyError.code}
+
+
+def test_what_comes_of_an_injection_is_known() -> None:
+    assert tuple(one.value for one in OUTCOMES) == REASONS
+    assert values(INJECTOR[0], "result") == {result_of(one) for one in OUTCOMES}
 
 
 def test_reasons_of_other_parts_are_known() -> None:
