@@ -23,6 +23,8 @@ from tests.fakes.upstream import ScriptedUpstream
 from tests.metrics_reference import PATH, document
 from tests.watch import DEADLINE, figure, until
 
+LAZY = "{model: all-minilm-l6-v2, scripts: [latin, other], load: lazy, threads: 1}"
+
 
 def check(text: str) -> set[str]:
     """The names of all families; each is as the catalogue says."""
@@ -86,7 +88,7 @@ async def test_all_that_several_workers_expose_is_described(
         settings = tmp_path / "reprise.yaml"
         settings.write_text(
             f"version: 1\nworkers: 2\nlisten: 127.0.0.1:0\nadmin: {{listen: 127.0.0.1:0}}\n"
-            f"upstream: {upstream.url}\nsemantic: {{index: redis}}\n"
+            f"upstream: {upstream.url}\nsemantic: {{index: redis, encoders: [{LAZY}]}}\n"
             f"persist: {{disk: {{path: {tmp_path / 'data'}}}, redis: {{url: '{server.url}'}}}}\n"
         )
         async with ProxyProcess("serve", "--config", str(settings)) as process:
