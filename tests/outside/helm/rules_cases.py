@@ -57,11 +57,12 @@ CASES = (
         "RepriseHitRatioCollapsed",
         "Only 1.667% of requests are answered from the cache.",
         {
-            _REQUESTS.format("exact"): ("0+60x1500 90000+2x300", "0+60x1800"),
-            _REQUESTS.format("miss"): ("0+60x1500 90000+118x300", "0+60x1800"),
-            _REQUESTS.format("bypass"): ("0+500x1800", "0+500x1800"),
+            _REQUESTS.format("exact"): ("0+120x750 90000+4x150", "0+120x900"),
+            _REQUESTS.format("miss"): ("0+120x750 90000+236x150", "0+120x900"),
+            _REQUESTS.format("bypass"): ("0+500x900", "0+500x900"),
         },
         at="27h30m",
+        interval="2m",
         loses=("instance",),
     ),
     Case(
@@ -98,10 +99,11 @@ CASES = (
         "RepriseSnapshotStale",
         "The newest snapshot in Redis is 1d 3h 59m 0s old.",
         {
-            "reprise_redis_snapshot_last_success_timestamp_seconds{L}": ("60x1800", "0+60x1800"),
-            "reprise_redis_written_total{L}": ("0+1x1800", "0+1x1800"),
+            "reprise_redis_snapshot_last_success_timestamp_seconds{L}": ("60x360", "0+300x360"),
+            "reprise_redis_written_total{L}": ("0+1x360", "0+1x360"),
         },
         at="28h",
+        interval="5m",
         loses=("instance",),
     ),
     Case(

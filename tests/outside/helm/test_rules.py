@@ -79,7 +79,7 @@ def promtool_test(case: Case, rules: Path) -> dict[str, Any]:
             {"eval_time": case.at, "alertname": case.alert, "exp_alerts": expected},
         ],
     }
-    return {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": [group]}
+    return {"rule_files": [str(rules)], "evaluation_interval": case.interval, "tests": [group]}
 
 
 async def test_what_a_proxy_exposes_is_as_prometheus_wants_it(proxy: StartProxy) -> None:
