@@ -318,6 +318,15 @@ def test_the_notes_warn_of_what_may_surprise(values: list[str], words: str) -> N
     assert words in notes(*values)
 
 
+def test_the_notes_say_how_pods_get_a_sidecar() -> None:
+    said = notes("gateway.enabled=false", "injector.enabled=true", "injector.failurePolicy=Fail")
+    assert "kubectl label namespace NAME reprise.dev/inject=true" in said
+    assert "a webhook; its certificate: selfSigned" in said
+    assert "Off: gateway, metrics.serviceMonitor" in said
+    assert "injector.failurePolicy is Fail" in said
+    assert "OPENAI_BASE_URL" not in said
+
+
 def test_the_notes_warn_of_nothing_where_all_is_well() -> None:
     said = notes("gateway.existingSecret=ours", "gateway.replicas=2", "redis.url=redis://redis")
     assert "WARNING" not in said
