@@ -1,7 +1,7 @@
 """Admission policies as the API server evaluates them, by Google's own CEL.
 
-CEL is that of C++, so what Kubernetes adds to it is added here, as far as the chart uses it. That the
-API server's own code takes the expressions and does the same was seen by hand: docs/kubernetes.md.
+CEL is that of C++, so what Kubernetes adds to it is added here, as far as the chart uses it. That
+the API server's own code does the same with the expressions was seen by hand: docs/kubernetes.md.
 """
 
 import copy
