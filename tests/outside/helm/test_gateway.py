@@ -168,6 +168,7 @@ def ports_to(rendered: Rendered) -> list[int]:
             ],
             [1, 443],
         ),
+        (["gateway.config.tracing.endpoint=http://collector:4318"], [4318, 443]),
         (["redis.url=redis://redis"], [443, 6379]),
         (["redis.url=rediss://user:123@redis:6380/0"], [443, 6380]),
         (["redis.url=redis+sentinel://a:26379\\,b:26380/master"], [26379, 26380, 443, 6379]),
@@ -176,7 +177,7 @@ def ports_to(rendered: Rendered) -> list[int]:
         (["redis.existingSecret=ours"], [26379, 443, 6379]),
     ],
 )
-def test_the_network_policy_opens_the_ports_of_upstreams_and_redis(
+def test_the_network_policy_opens_the_ports_of_what_the_proxy_calls(
     values: list[str], ports: list[int]
 ) -> None:
     rendered = render("gateway.networkPolicy.enabled=true", *values)
