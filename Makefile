@@ -66,7 +66,7 @@ helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/
 helm-docs: $(VENV)/.dev ## Write anew what follows from values.yaml and the configuration's schema
 	$(BIN)/python -m tests.helm.documents
 
-image: ## Build the image reprise:dev by docker or podman, else by buildah on a stand-in base
+image: ## Build the image by docker or podman, else by buildah on a stand-in base
 	@$(PYTHON) -m tests.outside.image.build $(ARGS)
 
 # Nothing but loopback is there for the tests, and what they leave behind goes with the namespaces.
