@@ -12,7 +12,7 @@ from pathlib import Path
 LLAMA_SERVER = """
 import sys, xllamacpp
 params = xllamacpp.CommonParams()
-params.model.path, params.hostname = sys.argv[1:]
+params.model.path, params.hostnames = sys.argv[1], [sys.argv[2]]
 params.model_alias = {"smollm2"}
 params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 1
 server = xllamacpp.Server(params)
