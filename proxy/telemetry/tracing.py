@@ -1,0 +1,342 @@
+"""Traces (mission F6): the spans of a finished exchange, and of the calls that it made.
+
+While a request is under way only ids and times are noted (core/trace.py). Spans are made of them
+behind the client, where an exchange is reported.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from proxy.core.exchange import Exchange
+from proxy.core.trace import SAMPLED, Call, Context, Trace, read_context
+from proxy.ports import Clock
+from proxy.telemetry.exporter import Exporter
+from proxy.telemetry.log import Log
+from proxy.telemetry.spans import Kind, Span, SpanWriter, Value
+
+Attributes: TypeAlias = dict[str, Value]
+
+SCOPE = "reprise"
+MODEL_CHARACTERS = 128
+STATE_CHARACTERS = 512
+METHODS = frozenset(
+    {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
+)
+_OTHER_METHOD = "_OTHER"
+
+METHOD = "http.request.method"
+RESENT = "http.request.resend_count"
+PATH = "url.path"
+STATUS = "http.response.status_code"
+ADDRESS = "server.address"
+PORT = "server.port"
+ERROR = "error.type"
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+MODEL = "gen_ai.request.model"
+HIT = "proxy.cache.hit"
+FWD = "proxy.cache.fwd"
+DETAIL = "proxy.cache.detail"
+AGE = "proxy.cache.age"
+TTL = "proxy.cache.ttl"
+STORED = "proxy.cache.stored"
+COLLAPSED = "proxy.cache.collapsed"
+SIMILARITY = "proxy.cache.similarity"
+MEANING = "proxy.cache.meaning"
+GUARD = "proxy.cache.guard"
+REQUEST_ID = "proxy.request_id"
+FIRST_BYTE = "proxy.time_to_first_byte"
+CLIENT_GONE = "proxy.client_gone"
+BACKGROUND = "proxy.background"
+
+ATTRIBUTES: Mapping[str, str] = {
+    METHOD: "The method; `_OTHER` for one that HTTP does not know.",
+    PATH: "The path, without the query; 256 characters at most, as every text.",
+    STATUS: "What the client got, or what the upstream answered.",
+    ERROR: "The code of an error of ours, `cancelled`, or the status where that is an error.",
+    OPERATION: "`chat`, `text_completion` or `embeddings`; nothing on other paths.",
+    MODEL: "The model that was asked for.",
+    REQUEST_ID: "`x-request-id`, as in the log.",
+    FIRST_BYTE: "Seconds from the request's head to the first byte of the response.",
+    CLIENT_GONE: "The client left before the end.",
+    HIT: "How the answer was found: `exact`, `semantic`, `alias` or `negative`.",
+    FWD: "Why the upstream was asked (RFC 9211).",
+    DETAIL: "The reason of a miss or bypass, as in Cache-Status.",
+    AGE: "Seconds since the answer that was served was made.",
+    TTL: "Seconds for which it stays fresh.",
+    STORED: "Whether the answer was stored.",
+    COLLAPSED: "It shares the call of another request; a link leads to that call's span.",
+    SIMILARITY: "To the question whose answer was served, or the nearest that was looked at.",
+    MEANING: "`match`, or why nothing was served by meaning.",
+    GUARD: "The guard that objected to the nearest one.",
+    PROVIDER: "`openai`: the language that the upstream speaks, whoever made it.",
+    ADDRESS: "The upstream's host.",
+    PORT: "The upstream's port.",
+    RESENT: "1 where the request was sent again because a pooled connection had died.",
+    BACKGROUND: "Why the proxy called by itself: `refresh` or `related`.",
+}
+"""All attributes of our spans; never a text of a request, an answer or a credential."""
+
+
+class Tracer:
+    """Begins the traces of requests, and makes their spans."""
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        headers: Mapping[str, str],
+        service: str,
+        sample: float,
+        version: str,
+        worker: int | None,
+        environment: Mapping[str, str],
+        clock: Clock,
+        log: Log,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`sample` is the share of traces that are recorded of those that begin here.
+
+        `environment` may have OTEL_RESOURCE_ATTRIBUTES. `worker` is which of several processes.
+        """
+        self._clock = clock
+        self._monotonic = clock.monotonic
+        self._sample = sample
+        self._chance = chance
+        self._random = random.Random()  # noqa: S311 - ids have to differ, not to be secret
+        resource: Attributes = _given(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))
+        resource |= {
+            "service.name": service,
+            "service.version": version,
+            "service.instance.id": str(uuid4()),
+            "telemetry.sdk.name": SCOPE,
+            "telemetry.sdk.version": version,
+            "telemetry.sdk.language": "python",
+        }
+        if worker is not None:
+            resource["reprise.worker"] = worker
+        self._writer = SpanWriter(resource, SCOPE, version)
+        self._exporter = Exporter(
+            endpoint,
+            headers,
+            request=self._writer.request,
+            log=log,
+            user_agent=f"reprise/{version}",
+        )
+
+    @property
+    def state(self) -> str:
+        """ "ok", or "failing" while spans do not arrive."""
+        return self._exporter.state
+
+    def figures(self) -> dict[str, float]:
+        """What /metrics shows of it."""
+        counts = self._exporter.counts
+        return {"trace_spans_sent": counts.sent, "trace_spans_dropped": counts.dropped}
+
+    def close(self) -> None:
+        """Send what waits. Blocks, a few seconds at most."""
+        self._exporter.close()
+
+    def draw(self, count: int) -> bytes:
+        """So many random bytes."""
+        return self._random.randbytes(count)
+
+    def monotonic(self) -> float:
+        """A time in seconds that never runs backwards."""
+        return self._monotonic()
+
+    def begin(self, traceparent: str | None, tracestate: str) -> Trace:
+        """The trace of a request, by what its head says; it goes on with that of its client.
+
+        What is malformed begins another one.
+        """
+        parent = None if traceparent is None else read_context(traceparent)
+        offset = self._clock.now() - self._monotonic()
+        if parent is not None:
+            context = parent._replace(span_id=self.draw(8))
+            return Trace(self, context, offset, parent, tracestate[:STATE_CHARACTERS])
+        drawn = self.draw(24)
+        flags = SAMPLED if self._chance() < self._sample else 0
+        return Trace(self, Context(drawn[:16], drawn[16:], flags), offset)
+
+    def report(self, exchange: Exchange) -> None:
+        """Make the spans of an exchange that has ended."""
+        trace = exchange.trace
+        if trace is None:
+            return
+        call = trace.call
+        if call is not None and call.ended is None and not trace.flies:
+            call.ended, call.error = exchange.ended, exchange.error
+            self.tell(call)
+        if not trace.context.flags & SAMPLED:
+            return
+        if self._exporter.is_full:
+            self._exporter.drop(1 + len(trace.stages))
+            return
+        parent = trace.parent
+        self._add(
+            trace,
+            Span(
+                trace.context,
+                parent.span_id if parent is not None else b"",
+                _name(exchange.operation, exchange.model, exchange.method, exchange.path),
+                Kind.SERVER,
+                _wall(trace, exchange.started),
+                _wall(trace, exchange.ended),
+                _of_request(exchange),
+                has_failed=bool(exchange.error) or exchange.status >= 500,
+                is_remote=parent is not None,
+                state=trace.state,
+                links=_links(trace),
+            ),
+        )
+        self._add_stages(trace)
+
+    def tell(self, call: Call) -> None:
+        """Make the span of a call that has ended."""
+        trace = call.trace
+        if not call.context.flags & SAMPLED:
+            return
+        if self._exporter.is_full:
+            self._exporter.drop(1)
+            return
+        links = () if trace.cause is None else (trace.cause,)
+        self._add(
+            trace,
+            Span(
+                call.context,
+                trace.context.span_id if trace.cause is None else b"",
+                _name(call.operation, call.model, call.method, ""),
+                Kind.CLIENT,
+                _wall(trace, call.began),
+                _wall(trace, call.ended or call.began),
+                _of_call(call),
+                has_failed=bool(call.error) or call.status >= 400,
+                state=trace.state,
+                links=links,
+            ),
+        )
+
+    def _add_stages(self, trace: Trace) -> None:
+        """The stages as a tree: what lies within `lookup` is a part of it."""
+        server = trace.context.span_id
+        parents = [stage for stage in trace.stages if stage.name == "lookup"]
+        ids = {stage: self.draw(8) for stage in parents}
+        for stage in trace.stages:
+            around = server
+            if stage not in ids:
+                around = next(
+                    (ids[one] for one in parents if one.began <= stage.began <= one.ended), server
+                )
+            span_id = ids.get(stage) or self.draw(8)
+            self._add(
+                trace,
+                Span(
+                    trace.context._replace(span_id=span_id),
+                    around,
+                    stage.name,
+                    Kind.INTERNAL,
+                    _wall(trace, stage.began),
+                    _wall(trace, stage.ended),
+                    _NONE,
+                    state=trace.state,
+                ),
+            )
+
+    def _add(self, trace: Trace, span: Span) -> None:
+        self._exporter.add(self._writer.span(span))
+
+
+_NONE: Mapping[str, Value] = {}
+
+
+def _wall(trace: Trace, monotonic: float) -> int:
+    return int((monotonic + trace.offset) * 1e9)
+
+
+def _links(trace: Trace) -> tuple[Context, ...]:
+    joined = trace.joined
+    return () if joined is None or joined.call is None else (joined.call.context,)
+
+
+def _name(operation: str, model: str, method: str, path: str) -> str:
+    if operation:
+        return f"{operation} {model[:MODEL_CHARACTERS]}".rstrip()
+    method = method if method in METHODS else "HTTP"
+    return f"{method} {path}".rstrip()
+
+
+def _of_request(exchange: Exchange) -> Attributes:
+    method = exchange.method
+    told: Attributes = {
+        METHOD: method if method in METHODS else _OTHER_METHOD,
+        PATH: exchange.path,
+    }
+    if exchange.status:
+        told[STATUS] = exchange.status
+    if exchange.operation:
+        told[OPERATION] = exchange.operation
+        told[MODEL] = exchange.model[:MODEL_CHARACTERS]
+    if exchange.error or exchange.status >= 500:
+        told[ERROR] = exchange.error or str(exchange.status)
+    if exchange.first_byte is not None:
+        told[FIRST_BYTE] = exchange.first_byte - exchange.started
+    if exchange.client_gone:
+        told[CLIENT_GONE] = True
+    if exchange.level is not None:
+        told |= {HIT: exchange.level.value, AGE: exchange.age, TTL: exchange.ttl or 0}
+    else:
+        _add_forwarding(told, exchange)
+    if exchange.similarity is not None:
+        told[SIMILARITY] = exchange.similarity
+    if exchange.meaning_seconds is not None:
+        told[MEANING] = exchange.meaning or "match"
+        if exchange.guard:
+            told[GUARD] = exchange.guard
+    told[REQUEST_ID] = exchange.request_id
+    return told
+
+
+def _add_forwarding(told: Attributes, exchange: Exchange) -> None:
+    if exchange.fwd is not None:
+        told[FWD] = exchange.fwd.value
+    if exchange.detail:
+        told[DETAIL] = str(exchange.detail)
+    if exchange.collapsed:
+        told[COLLAPSED] = True
+    if exchange.stored is not None:
+        told[STORED] = exchange.stored
+
+
+def _of_call(call: Call) -> Attributes:
+    parts = urlsplit(call.url)
+    told: Attributes = {
+        METHOD: call.method if call.method in METHODS else _OTHER_METHOD,
+        ADDRESS: parts.hostname or "",
+        PORT: parts.port or (443 if parts.scheme == "https" else 80),
+    }
+    if call.operation:
+        told |= {
+            OPERATION: call.operation,
+            PROVIDER: "openai",
+            MODEL: call.model[:MODEL_CHARACTERS],
+        }
+    if call.status:
+        told[STATUS] = call.status
+    if call.is_resent:
+        told[RESENT] = 1
+    if call.error or call.status >= 400:
+        told[ERROR] = call.error or str(call.status)
+    if call.trace.kind:
+        told[BACKGROUND] = call.trace.kind
+    return told
+
+
+def _given(text: str) -> Attributes:
+    """OTEL_RESOURCE_ATTRIBUTES: `key=value` pairs with commas between, percent-encoded."""
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {key.strip(): unquote(value.strip()) for key, _, value in pairs if key.strip() and value}
