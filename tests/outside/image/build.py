@@ -23,11 +23,17 @@ from tests.outside.image import standin
 ROOT = Path(__file__).parents[3]
 PLACE = Path(os.environ.get("REPRISE_IMAGE", ROOT / ".venv/share/image"))
 """Where buildah keeps its layers, and the stand-in is kept. `make clean` removes it."""
-TAG = "reprise:dev"
-WITHOUT_MODELS = "reprise:dev-exact"
+_VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "proxy/__init__.py").read_text("utf-8"))
+assert _VERSION is not None
+TAG = f"reprise:{_VERSION[1]}"
+"""What the chart asks for, unless told otherwise."""
+WITHOUT_MODELS = f"{TAG}-exact"
 """Built a second time for the tests, without models and with no cache of what is ours."""
 _KEPT_STAGES = ("wheels", "libraries")
 """Those that a second build takes from the first: compiling and fetching take two minutes."""
+_DATE = 315_532_800
+"""Of all files, 1980: a layer is the same in every commit that does not change what is in it. When
+the commit was made is told by a label."""
 _NO_MODELS = "--build-arg=WITH_MODELS=0"
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _PID_MAX = Path("/proc/sys/kernel/pid_max")
@@ -63,11 +69,9 @@ def main() -> None:
 def about() -> dict[str, str]:
     """What the Dockerfile is told of the source, so that a commit always gives the same image."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct") or "0"
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "proxy/__init__.py").read_text("utf-8"))
-    assert version is not None
     return {
         "SOURCE_DATE_EPOCH": epoch,
-        "VERSION": version[1],
+        "VERSION": TAG.partition(":")[2],
         "REVISION": _git("rev-parse", "HEAD"),
         "CREATED": datetime.fromtimestamp(int(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
@@ -155,13 +159,15 @@ def _again(arguments: Sequence[str]) -> None:
 
 def _buildah_builds(tag: str, arguments: Sequence[str]) -> None:
     command = [
+        # What a build that fails leaves mounted goes with it.
+        *("unshare", "--mount"),
         *buildah("bud", "--layers", "--pull=never", "--isolation=chroot", "--network=host"),
         "--jobs=2",
         # Without it there is no place for HEALTHCHECK.
         "--format=docker",
         *_limits(),
         *(["-v", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []),
-        f"--timestamp={about()['SOURCE_DATE_EPOCH']}",
+        f"--timestamp={_DATE}",
         *arguments,
     ]
     scratch = PLACE / "tmp"  # buildah's caches between builds are there, too
