@@ -5,9 +5,10 @@ when all is over, by telemetry/tracing.py.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeAlias
 
 SAMPLED = 0x01
@@ -98,35 +99,47 @@ class Call:
     """The code of an error of ours, or "cancelled"."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Trace:
-    """The trace that one request, or one call of the proxy's own, is a part of."""
+    """The trace that one request, or one call of the proxy's own, is a part of.
+
+    One is made of every request where traces are wanted, though few may be sampled: so it has no
+    slots, and what is seldom set stands in the class until then.
+    """
 
     source: Source
-    context: Context
-    """Of the span that stands for the request."""
-    offset: float
-    """What a monotonic time lacks to the wall time: the same for all spans, so that they nest."""
+    is_sampled: bool
+    """Whether it is recorded."""
     parent: Context | None = None
     """Of the client's span."""
     state: str = ""
     """The client's tracestate."""
+    offset: float = 0.0
+    """What a monotonic time lacks to the wall time: the same for all spans, so that they nest."""
     cause: Context | None = None
     """Of the request for whose sake the proxy calls by itself; then there is no client."""
     kind: str = ""
     """Why it calls by itself."""
-    stages: list[Stage] = field(default_factory=list)
-    call: Call | None = None
+    stages: Sequence[Stage] = field(default=(), init=False)
+    call: Call | None = field(default=None, init=False)
     """The latest."""
-    flies: bool = False
+    flies: bool = field(default=False, init=False)
     """The call belongs to a flight, which says when it ends."""
-    joined: "Trace | None" = None
+    joined: "Trace | None" = field(default=None, init=False)
     """That of the request whose call this one shares."""
+
+    @cached_property
+    def context(self) -> Context:
+        """Of the span that stands for the request; drawn when somebody needs it."""
+        if self.parent is not None:
+            return self.parent._replace(span_id=self.source.draw(8))
+        drawn = self.source.draw(24)
+        return Context(drawn[:16], drawn[16:], SAMPLED if self.is_sampled else 0)
 
     def note(self, name: str, began: float) -> None:
         """A stage ends now."""
-        if self.context.flags & SAMPLED:
-            self.stages.append(Stage(name, began, self.source.monotonic()))
+        if self.is_sampled:
+            self.stages = (*self.stages, Stage(name, began, self.source.monotonic()))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -154,9 +167,9 @@ class Trace:
 
     def offshoot(self, kind: str) -> "Trace":
         """The trace of a call that this request has the proxy make by itself."""
-        drawn = self.source.draw(24)
-        context = Context(drawn[:16], drawn[16:], self.context.flags & SAMPLED)
-        return Trace(self.source, context, self.offset, cause=self.context, kind=kind)
+        return Trace(
+            self.source, self.is_sampled, offset=self.offset, cause=self.context, kind=kind
+        )
 
 
 def offshoot(trace: Trace | None, kind: str) -> Trace | None:

@@ -156,7 +156,7 @@ class Metrics:
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
-        if exchange.trace is not None and exchange.trace.context.is_sampled:
+        if exchange.trace is not None and exchange.trace.is_sampled:
             _remember(series, exchange, exchange.trace.context.trace_id.hex())
         if exchange.meaning_seconds is not None:
             found = (exchange.meaning or "match", exchange.guard)

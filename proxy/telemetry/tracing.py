@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from proxy.core.exchange import Exchange
-from proxy.core.trace import SAMPLED, Call, Context, Trace, read_context
+from proxy.core.trace import Call, Context, Stage, Trace, read_context
 from proxy.ports import Clock
 from proxy.telemetry.exporter import Exporter
 from proxy.telemetry.log import Log
@@ -20,6 +20,8 @@ from proxy.telemetry.spans import Kind, Span, SpanWriter, Value
 Attributes: TypeAlias = dict[str, Value]
 
 SCOPE = "reprise"
+LOOKUP = "lookup"
+"""The stage in which those of looking by meaning lie."""
 COUNTERS = frozenset({"trace_spans_sent", "trace_spans_dropped"})
 """Those of the figures that only grow."""
 MODEL_CHARACTERS = 128
@@ -157,13 +159,15 @@ class Tracer:
         What is malformed begins another one.
         """
         parent = None if traceparent is None else read_context(traceparent)
-        offset = self._clock.now() - self._monotonic()
-        if parent is not None:
-            context = parent._replace(span_id=self.draw(8))
-            return Trace(self, context, offset, parent, tracestate[:STATE_CHARACTERS])
-        drawn = self.draw(24)
-        flags = SAMPLED if self._chance() < self._sample else 0
-        return Trace(self, Context(drawn[:16], drawn[16:], flags), offset)
+        if parent is None:
+            if self._chance() >= self._sample:
+                return Trace(self, is_sampled=False)
+            return Trace(self, is_sampled=True, offset=self._offset())
+        state = tracestate[:STATE_CHARACTERS]
+        return Trace(self, parent.is_sampled, parent, state, self._offset())
+
+    def _offset(self) -> float:
+        return self._clock.now() - self._monotonic()
 
     def report(self, exchange: Exchange) -> None:
         """Make the spans of an exchange that has ended."""
@@ -174,14 +178,13 @@ class Tracer:
         if call is not None and call.ended is None and not trace.flies:
             call.ended, call.error = exchange.ended, exchange.error
             self.tell(call)
-        if not trace.context.flags & SAMPLED:
+        if not trace.is_sampled:
             return
         if self._exporter.is_full:
             self._exporter.drop(1 + len(trace.stages))
             return
         parent = trace.parent
         self._add(
-            trace,
             Span(
                 trace.context,
                 parent.span_id if parent is not None else b"",
@@ -201,14 +204,13 @@ class Tracer:
     def tell(self, call: Call) -> None:
         """Make the span of a call that has ended."""
         trace = call.trace
-        if not call.context.flags & SAMPLED:
+        if not trace.is_sampled:
             return
         if self._exporter.is_full:
             self._exporter.drop(1)
             return
         links = () if trace.cause is None else (trace.cause,)
         self._add(
-            trace,
             Span(
                 call.context,
                 trace.context.span_id if trace.cause is None else b"",
@@ -224,32 +226,23 @@ class Tracer:
         )
 
     def _add_stages(self, trace: Trace) -> None:
-        """The stages as a tree: what lies within `lookup` is a part of it."""
-        server = trace.context.span_id
-        parents = [stage for stage in trace.stages if stage.name == "lookup"]
-        ids = {stage: self.draw(8) for stage in parents}
-        for stage in trace.stages:
-            around = server
-            if stage not in ids:
-                around = next(
-                    (ids[one] for one in parents if one.began <= stage.began <= one.ended), server
-                )
-            span_id = ids.get(stage) or self.draw(8)
-            self._add(
-                trace,
-                Span(
-                    trace.context._replace(span_id=span_id),
-                    around,
-                    stage.name,
-                    Kind.INTERNAL,
-                    _wall(trace, stage.began),
-                    _wall(trace, stage.ended),
-                    _NONE,
-                    state=trace.state,
-                ),
-            )
+        """The stages as a tree: what lies within a `lookup` is a part of it."""
+        server, around = trace.context.span_id, b""
+        # They are in the order of their ends: the one around others comes last.
+        for stage in reversed(trace.stages):
+            span_id = self.draw(8)
+            if stage.name == LOOKUP:
+                around = span_id
+                self._add_stage(trace, stage, span_id, server)
+            else:
+                self._add_stage(trace, stage, span_id, around or server)
 
-    def _add(self, trace: Trace, span: Span) -> None:
+    def _add_stage(self, trace: Trace, stage: Stage, span_id: bytes, parent: bytes) -> None:
+        began, ended = _wall(trace, stage.began), _wall(trace, stage.ended)
+        context = trace.context._replace(span_id=span_id)
+        self._add(Span(context, parent, stage.name, Kind.INTERNAL, began, ended, _NONE))
+
+    def _add(self, span: Span) -> None:
         self._exporter.add(self._writer.span(span))
 
 
