@@ -5,11 +5,11 @@ when all is over, by telemetry/tracing.py.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 SAMPLED = 0x01
 _KNOWN_FLAGS = 0x03
@@ -103,8 +103,7 @@ class Call:
 class Trace:
     """The trace that one request, or one call of the proxy's own, is a part of.
 
-    One is made of every request where traces are wanted, though few may be sampled: so it has no
-    slots, and what is seldom set stands in the class until then.
+    Without slots, so that what is seldom set costs nothing: it stands in the class until then.
     """
 
     source: Source
@@ -177,5 +176,18 @@ def offshoot(trace: Trace | None, kind: str) -> Trace | None:
     return None if trace is None else trace.offshoot(kind)
 
 
-Begin: TypeAlias = Callable[[str | None, str], Trace]
-"""Begins the trace of a request: its traceparent (None where there is none) and tracestate."""
+class Fields(Protocol):
+    """Header fields; case does not count in names."""
+
+    def getall(self, name: str, default: Sequence[str], /) -> Sequence[str]:
+        """All values of a name, in order."""
+
+
+class Tracing(Protocol):
+    """Begins traces, where they are wanted (telemetry/tracing.py)."""
+
+    def begin(self, headers: Fields) -> Trace | None:
+        """The trace of a request; None where it is not sampled and its client has none."""
+
+    def unsampled(self) -> Trace:
+        """For who goes on to the upstream without one: what is left out here is left out there."""

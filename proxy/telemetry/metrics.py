@@ -23,6 +23,8 @@ _SECONDS = (
     *(1, 2.5, 5, 10, 30, 60, 120),
 )
 """From a hit (tenths of a millisecond) to a long answer (minutes)."""
+_EXEMPLAR_SECONDS = 1.0
+"""So long a bucket keeps its example: scrapes are farther apart."""
 
 
 class _Series:
@@ -44,22 +46,26 @@ class _Series:
 class _Distribution:
     """Counts by bucket, the last for what is above all bounds; and the sum."""
 
-    __slots__ = ("counts", "exemplars", "total")
+    __slots__ = ("counts", "exemplars", "remembered", "total")
 
     def __init__(self) -> None:
         self.counts = [0] * (len(_SECONDS) + 1)
         self.total = 0.0
         self.exemplars: dict[int, Exemplar] = {}
+        self.remembered: dict[int, float] = {}
 
     def add(self, seconds: float) -> None:
         """Count one observation."""
         self.counts[bisect_left(_SECONDS, seconds)] += 1
         self.total += seconds
 
-    def remember(self, seconds: float, trace_id: str, at: float) -> None:
+    def remember(self, seconds: float, trace_id: bytes, at: float) -> None:
         """Name a trace as an example of its bucket; `at` is its wall time in seconds."""
-        exemplar = Exemplar({"trace_id": trace_id}, seconds, round(at, 3))
-        self.exemplars[bisect_left(_SECONDS, seconds)] = exemplar
+        bucket = bisect_left(_SECONDS, seconds)
+        if at - self.remembered.get(bucket, 0.0) >= _EXEMPLAR_SECONDS:
+            self.remembered[bucket] = at
+            labels = {"trace_id": trace_id.hex()}
+            self.exemplars[bucket] = Exemplar(labels, seconds, round(at, 3))
 
     def buckets(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
         """Cumulative counts by upper bound, as Prometheus wants them."""
@@ -157,7 +163,7 @@ class Metrics:
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
         if exchange.trace is not None and exchange.trace.is_sampled:
-            _remember(series, exchange, exchange.trace.context.trace_id.hex())
+            _remember(series, exchange, exchange.trace.context.trace_id)
         if exchange.meaning_seconds is not None:
             found = (exchange.meaning or "match", exchange.guard)
             distribution = self._meanings.get(found)
@@ -223,7 +229,7 @@ class Metrics:
         return expose(self.registry, accept)
 
 
-def _remember(series: _Series, exchange: Exchange, trace_id: str) -> None:
+def _remember(series: _Series, exchange: Exchange, trace_id: bytes) -> None:
     at = exchange.ended_at
     series.durations.remember(exchange.ended - exchange.started, trace_id, at)
     if exchange.first_byte is not None:

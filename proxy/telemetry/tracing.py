@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from proxy.core.exchange import Exchange
-from proxy.core.trace import Call, Context, Stage, Trace, read_context
+from proxy.core.trace import Call, Context, Fields, Stage, Trace, read_context
 from proxy.ports import Clock
 from proxy.telemetry.exporter import Exporter
 from proxy.telemetry.log import Log
@@ -153,18 +153,24 @@ class Tracer:
         """A time in seconds that never runs backwards."""
         return self._monotonic()
 
-    def begin(self, traceparent: str | None, tracestate: str) -> Trace:
-        """The trace of a request, by what its head says; it goes on with that of its client.
+    def begin(self, headers: Fields) -> Trace | None:
+        """The trace of a request; it goes on with that of its client, if there is one.
 
-        What is malformed begins another one.
+        What is malformed begins another one. None where none is to be recorded.
         """
-        parent = None if traceparent is None else read_context(traceparent)
-        if parent is None:
-            if self._chance() >= self._sample:
-                return Trace(self, is_sampled=False)
+        told = headers.getall("traceparent", ())
+        if told:
+            parent = read_context(",".join(told))
+            if parent is not None:
+                state = ",".join(headers.getall("tracestate", ()))[:STATE_CHARACTERS]
+                return Trace(self, parent.is_sampled, parent, state, self._offset())
+        if self._chance() < self._sample:
             return Trace(self, is_sampled=True, offset=self._offset())
-        state = tracestate[:STATE_CHARACTERS]
-        return Trace(self, parent.is_sampled, parent, state, self._offset())
+        return None
+
+    def unsampled(self) -> Trace:
+        """A trace that is not recorded, for who is asked next."""
+        return Trace(self, is_sampled=False)
 
     def _offset(self) -> float:
         return self._clock.now() - self._monotonic()

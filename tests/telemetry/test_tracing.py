@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from proxy.core.exchange import Exchange, Fwd, Level
 from proxy.core.trace import Trace
@@ -53,12 +54,27 @@ async def tracer(collector: Collector, clock: FakeClock) -> AsyncIterator[Callab
         await asyncio.to_thread(one.close)
 
 
+def headers(traceparent: str | None = FIELD, state: str = "") -> CIMultiDict[str]:
+    """The fields of a request."""
+    fields = CIMultiDict({"Host": "h", "tracestate": state})
+    if traceparent is not None:
+        fields["traceparent"] = traceparent
+    return fields
+
+
+def begun(tracer: Tracer, *fields: str) -> Trace:
+    """The trace of a client that samples it."""
+    trace = tracer.begin(headers(*fields))
+    assert trace is not None
+    return trace
+
+
 Make = Callable[..., Tracer]
 
 
 async def told(tracer: Tracer, collector: Collector, exchange: Exchange) -> Received:
     """The span of an exchange."""
-    exchange.trace = tracer.begin(FIELD, "")
+    exchange.trace = begun(tracer)
     tracer.report(exchange)
     return (await collector.has(1))[0]
 
@@ -127,7 +143,7 @@ async def test_an_unknown_method_is_no_part_of_a_name(tracer: Make, collector: C
 
 async def test_the_first_part_of_a_long_state_is_kept(tracer: Make, collector: Collector) -> None:
     one = tracer()
-    exchange = replace(EXCHANGE, trace=one.begin(FIELD, "a=1," * 1000))
+    exchange = replace(EXCHANGE, trace=begun(one, FIELD, "a=1," * 1000))
     one.report(exchange)
     assert (await collector.has(1))[0].state == "a=1," * 128
 
@@ -136,16 +152,26 @@ async def test_the_first_part_of_a_long_state_is_kept(tracer: Make, collector: C
 async def test_the_share_of_traces_that_begin_here_is_sampled(tracer: Make, share: float) -> None:
     chances = [0.0, 0.2, 0.3, 0.999]
     one = tracer(sample=share, chance=iter([*chances, *chances]).__next__)
-    found = [one.begin(None, "").is_sampled for _ in chances]
+    found = [one.begin(headers(None)) is not None for _ in chances]
     assert found == [chance < share for chance in chances]
-    assert [one.begin("nonsense", "").is_sampled for _ in chances] == found
-    assert one.begin(FIELD, "").is_sampled
-    assert not one.begin(FIELD[:-1] + "0", "").is_sampled
+    assert [one.begin(headers("nonsense")) is not None for _ in chances] == found
+    assert begun(one).is_sampled
+    assert not begun(one, FIELD[:-1] + "0").is_sampled
+    assert not one.unsampled().is_sampled
+
+
+async def test_several_contexts_are_none(tracer: Make) -> None:
+    fields = headers()
+    fields.add("traceparent", FIELD)
+    trace = tracer().begin(fields)
+    assert trace is not None
+    assert trace.parent is None
 
 
 async def test_ids_are_never_the_same(tracer: Make) -> None:
     one, other = tracer(), tracer()
-    contexts = [maker.begin(None, "").context for maker in (one, other) for _ in range(100)]
+    made = [maker.begin(headers(None)) for maker in (one, other) for _ in range(100)]
+    contexts = [trace.context for trace in made if trace is not None]
     assert len({context.trace_id for context in contexts}) == 200
     assert len({context.span_id for context in contexts}) == 200
 
@@ -171,7 +197,7 @@ async def test_stages_within_a_lookup_are_its_children(
     tracer: Make, collector: Collector, clock: FakeClock
 ) -> None:
     one = tracer()
-    trace = one.begin(FIELD, "")
+    trace = begun(one)
     # A request that waited for another one is looked up twice.
     for _ in range(2):
         began = clock.monotonic()
@@ -195,7 +221,7 @@ async def test_no_span_is_made_while_there_is_no_room(
 ) -> None:
     monkeypatch.setattr(exporter, "MAX_QUEUED_BYTES", 0)
     one = tracer()
-    trace: Trace = one.begin(FIELD, "")
+    trace = begun(one)
     with trace.stage("lookup"):
         pass
     trace.begin_call("http://u", method="POST", operation="chat", model="m")
@@ -216,7 +242,7 @@ async def test_no_span_is_made_while_there_is_no_room(
 async def test_a_call_names_its_server(
     tracer: Make, collector: Collector, url: str, address: str, port: int
 ) -> None:
-    trace = tracer().begin(FIELD, "")
+    trace = begun(tracer())
     call = trace.begin_call(url, method="GET", operation="", model="")
     call.status, call.is_resent = 404, True
     trace.end_call()
