@@ -17,6 +17,7 @@ from proxy.core.wire.operation import discover
 from proxy.redis_link.errors import Reason
 from proxy.redis_link.link import COUNTERS as LINK_COUNTERS
 from proxy.store.shared import COUNTERS as SHARED_COUNTERS
+from proxy.telemetry.tracing import ATTRIBUTES
 from proxy.telemetry.united import GAUGES
 
 ROOT = Path(__file__).parent.parent
@@ -87,3 +88,9 @@ def test_the_united_gauges_are_told_of() -> None:
     operations = (ROOT / "docs" / "operations.md").read_text("utf-8")
     for name in GAUGES:
         assert f"`{name.removeprefix('reprise_')}`" in operations, name
+
+
+def test_the_attributes_of_spans_are_told_of() -> None:
+    tracing = (ROOT / "docs" / "tracing.md").read_text("utf-8")
+    for name, meaning in ATTRIBUTES.items():
+        assert f"| `{name}` | {meaning} |" in tracing, name
