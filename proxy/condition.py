@@ -19,6 +19,7 @@ from proxy.server.handler import Handler
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats
+from proxy.telemetry.described import Figures
 from proxy.telemetry.tracing import Tracer
 
 
@@ -67,12 +68,12 @@ class Condition:
             parts["tracing"] = self.tracer.state
         return parts
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> Figures:
         """What is as it is now, as against what is counted."""
         return {
             "entries": len(self.memory),
             "store_bytes": self.memory.size_bytes,
-            "evictions": self.memory.evictions,
+            "evictions": dict(self.memory.evictions),
             "in_flight_requests": self.handler.in_flight,
             "flights": len(self.fetcher.flights),
             "connections": len(self.server.connections),

@@ -155,6 +155,7 @@ def load(
     upstream: str | None = None,
     listen: str | None = None,
     admin_listen: str | None = None,
+    log_level: str | None = None,
     env: Mapping[str, str],
     raw: bytes | None = None,
 ) -> Config:
@@ -164,7 +165,12 @@ def load(
     """
     if raw is None:
         raw = b"" if path is None else read_bytes(path)
-    overrides = {"upstream": upstream, "listen": listen, "admin.listen": admin_listen}
+    overrides = {
+        "upstream": upstream,
+        "listen": listen,
+        "admin.listen": admin_listen,
+        "log.level": log_level,
+    }
     given = {key: value for key, value in overrides.items() if value is not None}
     document = Document("") if path is None else parse(raw, str(path), env)
     file = check(document, given)

@@ -51,7 +51,7 @@ def check(document: Document, given: Mapping[str, str]) -> File:
         file = File.model_validate(values)
     except ValidationError as error:
         for details in error.errors(include_url=False)[:MAX_PROBLEMS]:
-            _add(document_of(details["loc"]), details)
+            note(document_of(details["loc"]), details, File)
     for steps, message, remedy in _across(values):
         document_of(steps).add(steps, message, remedy)
     if file is None or document.problems or command_line.problems:
@@ -77,7 +77,8 @@ def _merge(root: dict[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _add(document: Document, details: ErrorDetails) -> None:
+def note(document: Document, details: ErrorDetails, model: type[BaseModel]) -> None:
+    """Put what pydantic found at its place of the document, in our words."""
     steps = details["loc"]
     if steps[-1] == "[key]":
         steps = steps[:-1]
@@ -88,24 +89,24 @@ def _add(document: Document, details: ErrorDetails) -> None:
     if isinstance(mistake, ConfigValueError):
         document.add(steps, mistake.message, mistake.remedy)
     elif kind == "extra_forbidden":
-        document.add(steps, "unknown key", _suggestion(steps), at_key=True)
-    elif kind == "model_type" and details["input"] is False and _can_be_off(steps):
+        document.add(steps, "unknown key", _suggestion(steps, model), at_key=True)
+    elif kind == "model_type" and details["input"] is False and _can_be_off(steps, model):
         document.add(steps, _WORDING[kind][0], 'write "{enabled: false}" to switch it off')
     else:
         message, remedy = _WORDING.get(kind, (details["msg"], ""))
         document.add(steps, message.format_map(context), remedy)
 
 
-def _suggestion(steps: Steps) -> str:
+def _suggestion(steps: Steps, model: type[BaseModel]) -> str:
     """The nearest key of the same section, else where a key of this name belongs."""
-    section, name = _section(File, steps[:-1]), str(steps[-1])
+    section, name = _section(model, steps[:-1]), str(steps[-1])
     words = [step for step in steps if isinstance(step, str)]
-    if words[0] == "routes" and (path := ".".join(words[1:])) in _settings(File):
+    if words[0] == "routes" and (path := ".".join(words[1:])) in _settings(model):
         return f"{path} is for all routes: write it at the top level"
     near = difflib.get_close_matches(name, section.model_fields, n=1)
     if near:
         return f'did you mean "{near[0]}"?'
-    elsewhere = [path for path in _settings(File) if path.split(".")[-1] == name]
+    elsewhere = [path for path in _settings(model) if path.split(".")[-1] == name]
     if elsewhere:
         # best of all one that is further down in the same section
         around = ".".join(words[:-1]).removeprefix("routes.")
@@ -114,8 +115,8 @@ def _suggestion(steps: Steps) -> str:
     return "known here: " + ", ".join(section.model_fields)
 
 
-def _can_be_off(steps: Steps) -> bool:
-    return "enabled" in _section(File, steps).model_fields
+def _can_be_off(steps: Steps, model: type[BaseModel]) -> bool:
+    return "enabled" in _section(model, steps).model_fields
 
 
 def _section(model: type[BaseModel], steps: Steps) -> type[BaseModel]:

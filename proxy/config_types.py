@@ -167,7 +167,7 @@ Listen = Annotated[
     Address,
     PlainValidator(parse_address),
     PlainSerializer(str),
-    _text_schema(examples=["127.0.0.1:8080", "0.0.0.0:8080", "[::1]:8080"]),
+    _text_schema(examples=["127.0.0.1:8080", "*:8080", "0.0.0.0:8080", "[::1]:8080"]),
 ]
 Url = Annotated[
     str,

@@ -4,6 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 from proxy.core.address import Address
+from proxy.core.upstream_url import HOST, PRINTABLE, BadUpstreamUrl, normalized
 
 
 class ConfigValueError(ValueError):
@@ -40,9 +41,7 @@ _SIZE_UNITS = {
 _LARGEST_SIZE = 1024**5
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _REDIS_PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-_PRINTABLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _FRAMING = (
     "connection",
     "content-length",
@@ -151,7 +150,7 @@ def format_size(size: int) -> str | int:
 
 
 def parse_address(value: object) -> Address:
-    """`HOST:PORT`; port 0 lets the system choose."""
+    """`HOST:PORT`; port 0 lets the system choose, host `*` is every interface."""
     if isinstance(value, Address):
         return value
     text = str(value)
@@ -160,9 +159,9 @@ def parse_address(value: object) -> Address:
         number = port if port.isdecimal() else "8080"
         raise ConfigValueError(
             f"{shown(value)} does not name a host and a port",
-            f'write "127.0.0.1:{number}", or "0.0.0.0:{number}" for every interface',
+            f'write "127.0.0.1:{number}", or "*:{number}" for every interface',
         )
-    if not _HOST.fullmatch(host):
+    if host != "*" and not HOST.fullmatch(host):
         raise ConfigValueError(
             f"{shown(host)} is not a host", 'write such as "127.0.0.1:8080" or "[::1]:8080"'
         )
@@ -173,27 +172,10 @@ def parse_address(value: object) -> Address:
 
 def parse_url(value: object) -> str:
     """An upstream's URL: scheme and host in small letters, no slash at the end."""
-    example = 'write such as "http://127.0.0.1:11434"'
-    text = check_text(value)
     try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigValueError("is not a URL", example) from error
-    if parts.scheme not in ("http", "https"):
-        raise ConfigValueError("a URL begins with http:// or https://", example)
-    if parts.username is not None or parts.password is not None:
-        raise ConfigValueError("a URL carries no user name or password", "use api_key or headers")
-    if "?" in text or "#" in text:
-        raise ConfigValueError("a URL carries no query and no fragment", example)
-    host = parts.hostname or ""
-    bracketed = f"[{host}]" if ":" in host else host
-    if not _HOST.fullmatch(bracketed) or port == 0 or not _PRINTABLE.fullmatch(text):
-        raise ConfigValueError("is not a URL", example)
-    if " " in text:
-        raise ConfigValueError("a URL has no spaces", "write %20")
-    authority = bracketed if port is None else f"{bracketed}:{port}"
-    return f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
+        return normalized(check_text(value))
+    except BadUpstreamUrl as error:
+        raise ConfigValueError(error.message, error.remedy) from error
 
 
 def parse_trace_endpoint(value: object) -> str:
@@ -204,7 +186,7 @@ def parse_trace_endpoint(value: object) -> str:
     return url if urlsplit(url).path else f"{url}/v1/traces"
 
 
-_REDIS_HOST = re.compile(rf"(?:{_HOST.pattern})(:[0-9]{{1,5}})?", re.ASCII)
+_REDIS_HOST = re.compile(rf"(?:{HOST.pattern})(:[0-9]{{1,5}})?", re.ASCII)
 REDIS_SCHEMES = (
     *("redis", "rediss", "unix"),
     *("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
@@ -220,7 +202,7 @@ def parse_redis_url(value: object) -> str:
     scheme, separator, rest = text.partition("://")
     if scheme not in REDIS_SCHEMES or not separator:
         raise ConfigValueError("begins with none of " + ", ".join(REDIS_SCHEMES), example)
-    if not _PRINTABLE.fullmatch(text) or " " in text or not rest.rpartition("@")[2].strip("/"):
+    if not PRINTABLE.fullmatch(text) or " " in text or not rest.rpartition("@")[2].strip("/"):
         raise ConfigValueError("is not a URL of Redis", example)
     if scheme.endswith("+sentinel") and not rest.rpartition("@")[2].partition("/")[2]:
         raise ConfigValueError(
@@ -309,7 +291,7 @@ def parse_header_name(value: object) -> str:
 def parse_secret(value: object) -> str:
     """A credential that can stand in a header: printable ASCII without spaces, or empty."""
     text = check_text(value)
-    if text and (not _PRINTABLE.fullmatch(text) or " " in text or "\t" in text):
+    if text and (not PRINTABLE.fullmatch(text) or " " in text or "\t" in text):
         raise ConfigValueError(
             "has a space, a line break or a character outside ASCII in it",
             "look at how the value got into the environment or the file",
@@ -328,7 +310,7 @@ def parse_upstream_header_name(value: object) -> str:
 def parse_header_value(value: object) -> str:
     """A field value as RFC 9110 5.5 has it, without what is obsolete."""
     text = check_text(value)
-    if text and not _PRINTABLE.fullmatch(text):
+    if text and not PRINTABLE.fullmatch(text):
         raise ConfigValueError("is not printable ASCII, or has spaces around it", "take them out")
     return text
 

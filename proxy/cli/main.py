@@ -14,6 +14,7 @@ COMMANDS = {
     "eval": "Measure what is served by meaning, on pairs or traces of your own.",
     "explain": "Say what would happen to a question, and why.",
     "export": "Write the most valuable entries of a proxy to a file.",
+    "inject": "Give pods in Kubernetes a proxy of their own.",
     "import": "Put the entries of an exported file into a proxy.",
     "misses": "Show the questions that are missed most.",
     "models": "Prepare, fetch and check the models that compare by meaning.",

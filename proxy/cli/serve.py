@@ -37,6 +37,7 @@ GC_THRESHOLDS = (10_000, 20, 50)
 @click.option("--upstream", metavar="URL", help="Where the LLM server is, as http://host:port.")
 @click.option("--listen", metavar="HOST:PORT", help="In place of the file's; 127.0.0.1:8080.")
 @click.option("--admin-listen", metavar="HOST:PORT", help="In place of the file's; 127.0.0.1:8081.")
+@click.option("--log-level", metavar="LEVEL", help="In place of the file's; info.")
 @click.option("--worker", "is_worker", is_flag=True, hidden=True)
 def serve(
     path: Path | None,
@@ -44,6 +45,7 @@ def serve(
     listen: str | None,
     admin_listen: str | None,
     *,
+    log_level: str | None,
     is_worker: bool,
 ) -> None:
     """Run the proxy.
@@ -57,6 +59,7 @@ def serve(
             upstream=upstream,
             listen=listen,
             admin_listen=admin_listen,
+            log_level=log_level,
             env=os.environ,
             raw=raw,
         )
@@ -79,6 +82,7 @@ def serve(
         "--upstream": upstream,
         "--listen": listen,
         "--admin-listen": admin_listen,
+        "--log-level": log_level,
     }
     given = [str(part) for option in options.items() if option[1] is not None for part in option]
     plan = Plan(config, raw, read, (*COMMAND, *given))

@@ -8,6 +8,7 @@ class Address:
     """Where a listener listens; an IPv6 host stands without its brackets."""
 
     host: str
+    """`*` is every interface, of IPv4 and IPv6, whichever of them there is."""
     port: int
 
     def __str__(self) -> str:

@@ -30,6 +30,27 @@ class Level(StrEnum):
     """The upstream refused the same request a moment ago."""
 
 
+class Stage(StrEnum):
+    """A part of looking an answer up."""
+
+    KEY = "key"
+    """By its exact key, in this process."""
+    REPLICAS = "replicas"
+    """By its exact key, at the replicas."""
+    EMBED = "embed"
+    SEARCH = "search"
+    GATE = "gate"
+    """Guards and verifier."""
+
+
+class Timed(NamedTuple):
+    """When a stage began and ended, in monotonic seconds."""
+
+    stage: Stage
+    began: float
+    ended: float
+
+
 class Asked(NamedTuple):
     """A request that was looked up, for those who keep requests (`background.related`,
     `privacy.record_requests`)."""
@@ -95,8 +116,14 @@ class Exchange:
     """The guard that objected to the nearest one."""
     meaning_seconds: float | None = None
     """How long it took to look by meaning."""
+    looked_up: float | None = None
+    """Monotonic seconds at which it was known whether there is an answer by key."""
+    stages: tuple[Timed, ...] = ()
+    """The further stages of looking an answer up, where there were any."""
     saved_tokens: int = 0
     """Completion tokens that a hit spared the upstream."""
+    saved_prompt_tokens: int = 0
+    """Prompt tokens that it spared it."""
     asked: Asked | None = None
     """Set only where somebody keeps requests."""
     trace: Trace | None = None

@@ -1,12 +1,11 @@
-"""Where a request stands in a trace (W3C Trace Context), and what took its time.
+"""Where a request stands in a trace (W3C Trace Context), and the calls that it makes.
 
 An exchange has a Trace only where traces are wanted. It notes ids and times; spans are made of it
 when all is over, by telemetry/tracing.py.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -54,14 +53,6 @@ def read_context(value: str) -> Context | None:
     if not any(context.trace_id) or not any(context.span_id):
         return None
     return context._replace(flags=context.flags & _KNOWN_FLAGS)
-
-
-class Stage(NamedTuple):
-    """A part of the way of a request; times are monotonic seconds."""
-
-    name: str
-    began: float
-    ended: float
 
 
 class Source(Protocol):
@@ -119,7 +110,6 @@ class Trace:
     """Of the request for whose sake the proxy calls by itself; then there is no client."""
     kind: str = ""
     """Why it calls by itself."""
-    stages: Sequence[Stage] = field(default=(), init=False)
     call: Call | None = field(default=None, init=False)
     """The latest."""
     flies: bool = field(default=False, init=False)
@@ -134,20 +124,6 @@ class Trace:
             return self.parent._replace(span_id=self.source.draw(8))
         drawn = self.source.draw(24)
         return Context(drawn[:16], drawn[16:], SAMPLED if self.is_sampled else 0)
-
-    def note(self, name: str, began: float) -> None:
-        """A stage ends now."""
-        if self.is_sampled:
-            self.stages = (*self.stages, Stage(name, began, self.source.monotonic()))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """A stage, however it ends."""
-        began = self.source.monotonic()
-        try:
-            yield
-        finally:
-            self.note(name, began)
 
     def begin_call(self, url: str, *, method: str, operation: str, model: str) -> Call:
         """The upstream is called now, by its URL."""

@@ -78,6 +78,7 @@ async def forward(
         body=request.body,
         length=request.length,
         deadlines=policy.deadlines,
+        upstream=pool.name,
     )
     exchange.pool = pool.name
     try:

@@ -6,8 +6,9 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from proxy.core.cache.change import Change, Learnt
@@ -15,6 +16,7 @@ from proxy.core.cache.freshness import age
 from proxy.core.cache.outcome import MissReason
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
+from proxy.core.exchange import Stage, Timed
 from proxy.core.meaning.comparable import rule
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.language import language_of
@@ -23,7 +25,6 @@ from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.policy import SemanticRules
-from proxy.core.trace import Trace
 from proxy.pipeline.adoption import Adoption
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.groups import groups
@@ -114,12 +115,11 @@ class Meaning:
         known = self._known.get(key)
         return None if known is None else known.text
 
-    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
+    async def find(self, plan: Lookup) -> Meant:
         """Look for an entry whose answer serves; takes `deadline` of the policy at most.
 
         Of several requests with one key the first looks; the others wait for it, and are told
-        "repeated": there may be an answer or a call under way by now. `trace` is told what took
-        its time.
+        "repeated": there may be an answer or a call under way by now.
         """
         if plan.directives.no_cache:
             return NoMatch(MissReason.REQUEST)
@@ -129,25 +129,37 @@ class Meaning:
             await asyncio.shield(under_way)
             return NoMatch("repeated")
         done = self._searching[key] = asyncio.get_running_loop().create_future()
+        stages: list[Timed] = []
+        meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                return await self._find(plan, trace)
+                meant = await self._find(plan, stages)
         except NotCompared as refused:
-            return NoMatch(refused.reason)
+            meant = NoMatch(refused.reason)
         except TimeoutError:
-            return NoMatch(Uncompared.DEADLINE)
+            meant = NoMatch(Uncompared.DEADLINE)
         finally:
             del self._searching[key]
             done.set_result(None)
+        return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup, trace: Trace | None) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed]) -> Meant:
         asked, space = await self._asked(plan)
-        with _stage(trace, "embed"):
+        with self._timed(Stage.EMBED, stages):
             vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        with _stage(trace, "search"):
+        with self._timed(Stage.SEARCH, stages):
             neighbours = await self._near(plan, space, vector)
-        with _stage(trace, "gate"):
+        with self._timed(Stage.GATE, stages):
             return await self._choose(plan, asked, space, neighbours)
+
+    @contextmanager
+    def _timed(self, stage: Stage, stages: list[Timed]) -> Iterator[None]:
+        """Note how long it takes, also where it fails."""
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            stages.append(Timed(stage, began, self._clock.monotonic()))
 
     async def _choose(
         self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
@@ -383,10 +395,6 @@ class Meaning:
             self._learning -= 1
         if stored.key not in self._known and self._store.peek(stored.key) is stored:
             self._add(plan, space, vector, until)
-
-
-def _stage(trace: Trace | None, name: str) -> AbstractContextManager[None]:
-    return nullcontext() if trace is None else trace.stage(name)
 
 
 def _first_difference(plan: Lookup, partition: Partition) -> str:

@@ -15,7 +15,7 @@ from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import Bypass, BypassReason, Lookup, Plan
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Asked, Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level, Stage, Timed
 from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
@@ -122,16 +122,13 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         if self._keeps_requests and not plan.directives.is_background:
             exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
-        trace = exchange.trace
-        began = self._clock.monotonic() if trace is not None else 0.0
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        exchange.looked_up = self._clock.monotonic()
         if isinstance(outcome, Miss):
             if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
-        if trace is not None:
-            trace.note("lookup", began)
         match outcome:
             case Hit(stored) | Stale(stored):
                 response = await replay(stored, plan, self._store)
@@ -147,7 +144,7 @@ class Pipeline:
         self._note_hit(exchange, plan, outcome)
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
-            self._ahead.note(request, plan, outcome, trace)
+            self._ahead.note(request, plan, outcome, exchange.trace)
         return _telling(response, exchange.similarity)
 
     def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
@@ -206,7 +203,9 @@ class Pipeline:
     ) -> tuple[Lookup, Outcome]:
         """Where nothing fit is here by key: at other replicas, then by meaning."""
         if isinstance(outcome, Miss) and self._replicas is not None:
+            began = self._clock.monotonic()
             outcome = await self._ask_replicas(plan, outcome, self._replicas)
+            exchange.stages += (Timed(Stage.REPLICAS, began, self._clock.monotonic()),)
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -221,8 +220,9 @@ class Pipeline:
             return miss
         self._recorder.flush()  # whoever asks the same in other words at once shall find it
         began = self._clock.monotonic()
-        meant = await semantic.find(plan, exchange.trace)
+        meant = await semantic.find(plan)
         exchange.meaning_seconds = self._clock.monotonic() - began
+        exchange.stages += meant.stages
         if isinstance(meant, Match):
             stored = self._store.get(meant.key)
             left = semantic.remaining(meant.key, plan, self._clock.now())
@@ -390,6 +390,7 @@ class Pipeline:
         exchange.age = int(age(stored, now))
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
+        exchange.saved_prompt_tokens = stored.prompt_tokens
         exchange.saved_seconds = stored.duration
 
 

@@ -1,5 +1,6 @@
 """Sockets that listen, alone or with other processes on one address."""
 
+import errno
 import socket
 import sys
 
@@ -9,6 +10,8 @@ from proxy.server.encode import STALL_SECONDS
 BACKLOG = 1024
 """Connections that the system holds for us until we take them."""
 STALL_MILLISECONDS = int(STALL_SECONDS * 1000)
+EVERY = "*"
+_NO_IPV6 = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 
 
 def bound(
@@ -19,6 +22,24 @@ def bound(
     What is shared may be bound by several processes; those that listen share what comes in.
     Raises OSError, which names the configuration's `key`, where the address cannot be had.
     """
+    try:
+        if address.host != EVERY:
+            return _bound(address, is_shared=is_shared, listens=listens)
+        try:
+            both = Address("::", address.port)
+            return _bound(both, is_shared=is_shared, listens=listens, takes_ipv4=True)
+        except OSError as error:
+            if error.errno not in _NO_IPV6:
+                raise
+            only = Address("0.0.0.0", address.port)  # noqa: S104 - it is what was asked for
+            return _bound(only, is_shared=is_shared, listens=listens)
+    except OSError as error:
+        raise OSError(f"{key} {address}: {error.strerror}") from error
+
+
+def _bound(
+    address: Address, *, is_shared: bool, listens: bool, takes_ipv4: bool = False
+) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -26,16 +47,16 @@ def bound(
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if listener.family is socket.AF_INET6:
             # As create_server: the same port of IPv4 is another address.
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not takes_ipv4))
         if sys.platform == "linux":
             # A closed connection whose client never takes the rest goes away by itself.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALL_MILLISECONDS)
         listener.bind((address.host, address.port))
         if listens:
             listener.listen(BACKLOG)
-    except OSError as error:
+    except OSError:
         listener.close()
-        raise OSError(f"{key} {address}: {error.strerror}") from error
+        raise
     return listener
 
 

@@ -57,7 +57,7 @@ class Reporter:
     def report(self, exchange: Exchange) -> None:
         """Tell of one that has ended."""
         cache = exchange.level or exchange.fwd or "none"
-        self._metrics.observe(exchange, cache)
+        self._metrics.observe(exchange)
         fields: Event = {
             "timestamp": exchange.ended_at,
             "request_id": exchange.request_id,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from proxy.core.exchange import Exchange
-from proxy.core.trace import Call, Context, Fields, Stage, Trace, read_context
+from proxy.core.trace import Call, Context, Fields, Trace, read_context
 from proxy.ports import Clock
 from proxy.telemetry.exporter import Exporter
 from proxy.telemetry.log import Log
@@ -21,9 +21,6 @@ Attributes: TypeAlias = dict[str, Value]
 
 SCOPE = "reprise"
 LOOKUP = "lookup"
-"""The stage in which those of looking by meaning lie."""
-COUNTERS = frozenset({"trace_spans_sent", "trace_spans_dropped"})
-"""Those of the figures that only grow."""
 MODEL_CHARACTERS = 128
 STATE_CHARACTERS = 512
 METHODS = frozenset(
@@ -187,7 +184,7 @@ class Tracer:
         if not trace.is_sampled:
             return
         if self._exporter.is_full:
-            self._exporter.drop(1 + len(trace.stages))
+            self._exporter.drop(1 + _count(exchange))
             return
         parent = trace.parent
         self._add(
@@ -205,7 +202,7 @@ class Tracer:
                 links=_links(trace),
             ),
         )
-        self._add_stages(trace)
+        self._add_lookup(trace, exchange)
 
     def tell(self, call: Call) -> None:
         """Make the span of a call that has ended."""
@@ -231,22 +228,24 @@ class Tracer:
             ),
         )
 
-    def _add_stages(self, trace: Trace) -> None:
-        """The stages as a tree: what lies within a `lookup` is a part of it."""
-        server, around = trace.context.span_id, b""
-        # They are in the order of their ends: the one around others comes last.
-        for stage in reversed(trace.stages):
-            span_id = self.draw(8)
-            if stage.name == LOOKUP:
-                around = span_id
-                self._add_stage(trace, stage, span_id, server)
-            else:
-                self._add_stage(trace, stage, span_id, around or server)
+    def _add_lookup(self, trace: Trace, exchange: Exchange) -> None:
+        """How an answer was looked for, and the stages of that."""
+        ended = exchange.looked_up
+        if ended is None:
+            return
+        for stage in exchange.stages:
+            ended = max(ended, stage.ended)
+        lookup = self._add_stage(trace, trace.context, LOOKUP, exchange.started, ended)
+        for name, began, ended in exchange.stages:
+            self._add_stage(trace, lookup, name, began, ended)
 
-    def _add_stage(self, trace: Trace, stage: Stage, span_id: bytes, parent: bytes) -> None:
-        began, ended = _wall(trace, stage.began), _wall(trace, stage.ended)
-        context = trace.context._replace(span_id=span_id)
-        self._add(Span(context, parent, stage.name, Kind.INTERNAL, began, ended, _NONE))
+    def _add_stage(
+        self, trace: Trace, around: Context, name: str, began: float, ended: float
+    ) -> Context:
+        context = around._replace(span_id=self.draw(8))
+        began_at, ended_at = _wall(trace, began), _wall(trace, ended)
+        self._add(Span(context, around.span_id, name, Kind.INTERNAL, began_at, ended_at, _NONE))
+        return context
 
     def _add(self, span: Span) -> None:
         self._exporter.add(self._writer.span(span))
@@ -257,6 +256,11 @@ _NONE: Mapping[str, Value] = {}
 
 def _wall(trace: Trace, monotonic: float) -> int:
     return int((monotonic + trace.offset) * 1e9)
+
+
+def _count(exchange: Exchange) -> int:
+    """How many spans its lookup makes."""
+    return 0 if exchange.looked_up is None else 1 + len(exchange.stages)
 
 
 def _links(trace: Trace) -> tuple[Context, ...]:

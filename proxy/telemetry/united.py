@@ -1,49 +1,18 @@
 """The metrics of several workers as those of one proxy."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.samples import Exemplar
 
+from proxy.telemetry.catalog import CATALOG
+from proxy.telemetry.catalog_parts import WORKER_RESTARTS, WORKERS
+from proxy.telemetry.counts import family
+from proxy.telemetry.described import Rule
 from proxy.telemetry.exposition import Exposition, expose
-
-
-class Rule(Enum):
-    """How a gauge of several workers becomes one."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-    EACH = "each"
-    """Not at all: each keeps its own, with a `worker` label."""
-
-
-GAUGES: Mapping[str, Rule] = {
-    # Each worker holds a copy of what all have learnt.
-    "reprise_entries": Rule.MAX,
-    "reprise_store_bytes": Rule.MAX,
-    "reprise_aliases": Rule.MAX,
-    "reprise_negative_pairs": Rule.MAX,
-    "reprise_semantic_entries": Rule.MAX,
-    "reprise_encoders": Rule.MAX,
-    "reprise_build_info": Rule.MAX,
-    # As good as that of the worst.
-    "reprise_encoders_ready": Rule.MIN,
-    "reprise_config_last_reload_successful": Rule.MIN,
-    # Each worker has its own.
-    "reprise_in_flight_requests": Rule.SUM,
-    "reprise_flights": Rule.SUM,
-    "reprise_connections": Rule.SUM,
-    "reprise_background_tasks": Rule.SUM,
-}
-"""All others are told for each worker. Counters and histograms are summed."""
-
-_CREATED = "_created"
-"""Ends the name of the time at which a counter began."""
 
 _Place: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's name and its labels."""
@@ -74,16 +43,17 @@ class _Family:
         """Whether it counts what has happened."""
         return self.kind in {"counter", "histogram", "summary"}
 
-    def rule(self, sample: str) -> Rule:
-        """How its samples of a name are united."""
+    @property
+    def rule(self) -> Rule:
+        """How its samples are united."""
         if self.only_grows:
-            return Rule.MIN if sample.endswith(_CREATED) else Rule.SUM
-        return GAUGES.get(self.name, Rule.EACH)
+            return Rule.SUM
+        return CATALOG[self.name].united
 
-    def add(self, family: Metric, worker: int) -> None:
+    def add(self, metric: Metric, worker: int) -> None:
         """Take in one worker's samples."""
-        for sample in family.samples:
-            rule = self.rule(sample.name)
+        rule = self.rule
+        for sample in metric.samples:
             labels = tuple(sample.labels.items())
             if rule is Rule.EACH:
                 labels += (("worker", str(worker)),)
@@ -171,19 +141,17 @@ def _families(text: str) -> Iterable[Metric]:
 
 def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
     copies = {}
-    for name, family in families.items():
-        copies[name] = _Family(family.metric())
-        copies[name].values = dict(family.values)
-        copies[name].exemplars = dict(family.exemplars)
+    for name, one in families.items():
+        copies[name] = _Family(one.metric())
+        copies[name].values = dict(one.values)
+        copies[name].exemplars = dict(one.exemplars)
     return copies
 
 
 def _own(workers: int, restarts: int) -> list[Metric]:
     return [
-        GaugeMetricFamily("reprise_workers", "Workers that run.", workers),
-        CounterMetricFamily(
-            "reprise_worker_restarts", "How often a worker that died was begun again.", restarts
-        ),
+        family(WORKERS, {(): workers}),
+        family(WORKER_RESTARTS, {(): restarts}),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.core.trace import Call, Context, Stage, Trace, offshoot, read_context
+from proxy.core.trace import Call, Context, Trace, offshoot, read_context
 
 ID, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 CONTEXT = Context(bytes.fromhex(ID), bytes.fromhex(SPAN), 1)
@@ -79,22 +79,6 @@ def test_a_trace_goes_on_with_the_clients_or_begins(is_sampled: bool) -> None:
     assert drawn == Context(b"\x01" * 16, b"\x01" * 8, int(is_sampled))
     parent = CONTEXT._replace(flags=2 + is_sampled)
     assert Trace(FakeSource(), is_sampled, parent).context == parent._replace(span_id=b"\x01" * 8)
-
-
-def test_stages_have_their_times_however_they_end() -> None:
-    trace = Trace(FakeSource(), is_sampled=True)
-    with trace.stage("embed"):
-        pass
-    with pytest.raises(TimeoutError), trace.stage("search"):
-        raise TimeoutError
-    assert trace.stages == (Stage("embed", 1, 2), Stage("search", 3, 4))
-
-
-def test_nothing_is_noted_of_a_trace_that_is_not_sampled() -> None:
-    trace = Trace(FakeSource(), is_sampled=False)
-    with trace.stage("embed"):
-        trace.note("lookup", 0.0)
-    assert trace.stages == ()
 
 
 def test_a_call_is_told_of_once_when_it_ends() -> None:

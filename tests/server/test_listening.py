@@ -48,6 +48,25 @@ def test_an_address_of_ipv6_leaves_that_of_ipv4_to_others() -> None:
             pass
 
 
+def test_every_interface_is_one_address_of_both_families() -> None:
+    with bound(Address("*", 0), "listen") as ours:
+        port = ours.getsockname()[1]
+        socket.create_connection(("127.0.0.1", port)).close()
+        if ours.family is socket.AF_INET6:
+            socket.create_connection(("::1", port)).close()
+        with pytest.raises(OSError, match=f"^listen \\*:{port}: Address already in use$"):
+            bound(Address("*", port), "listen")
+
+
+def test_every_interface_is_those_of_ipv4_where_there_is_no_ipv6(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "AF_INET6", socket.AF_APPLETALK)  # a family the system lacks
+    with bound(Address("*", 0), "listen") as ours:
+        assert ours.family is socket.AF_INET
+        socket.create_connection(ours.getsockname()).close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only there it can be told")
 def test_a_closed_connection_that_is_not_taken_ends_by_itself() -> None:
     with bound(ANY, "listen") as listener:

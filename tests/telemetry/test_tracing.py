@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
-from proxy.core.exchange import Exchange, Fwd, Level
+from proxy.core.exchange import Exchange, Fwd, Level, Stage, Timed
 from proxy.core.trace import Trace
 from proxy.telemetry import exporter
 from proxy.telemetry.tracing import ATTRIBUTES, MODEL_CHARACTERS, Tracer
@@ -193,27 +193,26 @@ async def test_the_service_says_who_it_is(tracer: Make, collector: Collector) ->
     }
 
 
-async def test_stages_within_a_lookup_are_its_children(
-    tracer: Make, collector: Collector, clock: FakeClock
-) -> None:
+async def test_stages_are_children_of_the_lookup(tracer: Make, collector: Collector) -> None:
     one = tracer()
-    trace = begun(one)
-    # A request that waited for another one is looked up twice.
-    for _ in range(2):
-        began = clock.monotonic()
-        for name in ("embed", "search"):
-            with trace.stage(name):
-                clock.advance(1)
-        trace.note("lookup", began)
-    one.report(replace(EXCHANGE, trace=trace))
-    spans = await collector.has(7)
-    lookups = sorted((span for span in spans if span.name == "lookup"), key=lambda one: one.began)
-    server = next(span for span in spans if span.kind == "server")
-    assert {span.parent for span in lookups} == {server.span_id}
-    for lookup in lookups:
-        within = [span for span in spans if span.parent == lookup.span_id]
-        assert sorted(span.name for span in within) == ["embed", "search"]
-        assert all(lookup.began <= span.began <= span.ended <= lookup.ended for span in within)
+    stages = (Timed(Stage.EMBED, 10.5, 10.625), Timed(Stage.SEARCH, 10.75, 11.0))
+    one.report(replace(EXCHANGE, looked_up=10.25, stages=stages, trace=begun(one)))
+    spans = {span.name: span for span in await collector.has(4)}
+    server, lookup = spans["chat"], spans["lookup"]
+    assert lookup.parent == server.span_id
+    assert (lookup.began, lookup.ended) == (server.began, spans["search"].ended)
+    for name in ("embed", "search"):
+        assert spans[name].parent == lookup.span_id
+    assert spans["embed"].ended - spans["embed"].began == pytest.approx(125e6, abs=1000)
+
+
+async def test_what_was_not_looked_up_has_no_lookup(tracer: Make, collector: Collector) -> None:
+    one = tracer()
+    for looked_up in (None, 10.25):
+        one.report(replace(EXCHANGE, looked_up=looked_up, trace=begun(one)))
+    spans = await collector.has(3)
+    assert [span.name for span in spans] == ["chat", "chat", "lookup"]
+    assert spans[2].ended - spans[2].began == pytest.approx(25e7, abs=1000)
 
 
 async def test_no_span_is_made_while_there_is_no_room(
@@ -222,12 +221,11 @@ async def test_no_span_is_made_while_there_is_no_room(
     monkeypatch.setattr(exporter, "MAX_QUEUED_BYTES", 0)
     one = tracer()
     trace = begun(one)
-    with trace.stage("lookup"):
-        pass
     trace.begin_call("http://u", method="POST", operation="chat", model="m")
     trace.end_call()
-    one.report(replace(EXCHANGE, trace=trace))
-    assert one.figures() == {"trace_spans_sent": 0, "trace_spans_dropped": 3}
+    stages = (Timed(Stage.EMBED, 10.5, 11.0),)
+    one.report(replace(EXCHANGE, looked_up=10.25, stages=stages, trace=trace))
+    assert one.figures() == {"trace_spans_sent": 0, "trace_spans_dropped": 4}
 
 
 @pytest.mark.parametrize(

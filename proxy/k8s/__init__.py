@@ -1,0 +1,6 @@
+"""The injector: gives pods a Reprise of their own.
+
+`injection.py:inject` is the whole decision, a function of a pod as JSON, where it is to live, and
+the settings; it does no I/O. `review.py` reads and writes the API server's AdmissionReview around
+it, `manifests.py` files of manifests. `webhook.py` serves the former over TLS.
+"""
