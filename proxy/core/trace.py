@@ -64,15 +64,14 @@ class Source(Protocol):
     def monotonic(self) -> float:
         """A time in seconds that never runs backwards."""
 
-    def tell(self, call: "Call") -> None:
-        """A call has ended: make it known, if it is sampled."""
+    def tell(self, trace: "Trace", call: "Call") -> None:
+        """A call of a trace has ended: make it known, if it is sampled."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call of the upstream."""
+    """A call of the upstream. It does not know its trace: no cycle is left to be collected."""
 
-    trace: "Trace"
     context: Context
     url: str
     """Of the upstream."""
@@ -129,7 +128,7 @@ class Trace:
         """The upstream is called now, by its URL."""
         context = self.context._replace(span_id=self.source.draw(8))
         began = self.source.monotonic()
-        self.call = Call(self, context, url, method, operation, model, began)
+        self.call = Call(context, url, method, operation, model, began)
         return self.call
 
     def end_call(self, error: str = "") -> None:
@@ -138,7 +137,7 @@ class Trace:
         if call is not None and call.ended is None:
             call.ended = self.source.monotonic()
             call.error = error
-            self.source.tell(call)
+            self.source.tell(self, call)
 
     def offshoot(self, kind: str) -> "Trace":
         """The trace of a call that this request has the proxy make by itself."""

@@ -180,7 +180,7 @@ class Tracer:
         call = trace.call
         if call is not None and call.ended is None and not trace.flies:
             call.ended, call.error = exchange.ended, exchange.error
-            self.tell(call)
+            self.tell(trace, call)
         if not trace.is_sampled:
             return
         if self._exporter.is_full:
@@ -204,9 +204,8 @@ class Tracer:
         )
         self._add_lookup(trace, exchange)
 
-    def tell(self, call: Call) -> None:
+    def tell(self, trace: Trace, call: Call) -> None:
         """Make the span of a call that has ended."""
-        trace = call.trace
         if not trace.is_sampled:
             return
         if self._exporter.is_full:
@@ -221,7 +220,7 @@ class Tracer:
                 Kind.CLIENT,
                 _wall(trace, call.began),
                 _wall(trace, call.ended or call.began),
-                _of_call(call),
+                _of_call(call, trace.kind),
                 has_failed=bool(call.error) or call.status >= 400,
                 state=trace.state,
                 links=links,
@@ -317,7 +316,7 @@ def _add_forwarding(told: Attributes, exchange: Exchange) -> None:
         told[STORED] = exchange.stored
 
 
-def _of_call(call: Call) -> Attributes:
+def _of_call(call: Call, kind: str) -> Attributes:
     parts = urlsplit(call.url)
     told: Attributes = {
         METHOD: call.method if call.method in METHODS else _OTHER_METHOD,
@@ -336,8 +335,8 @@ def _of_call(call: Call) -> Attributes:
         told[RESENT] = 1
     if call.error or call.status >= 400:
         told[ERROR] = call.error or str(call.status)
-    if call.trace.kind:
-        told[BACKGROUND] = call.trace.kind
+    if kind:
+        told[BACKGROUND] = kind
     return told
 
 

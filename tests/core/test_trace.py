@@ -1,5 +1,8 @@
 """W3C Trace Context, and what is noted of a request on its way."""
 
+import gc
+import weakref
+
 import pytest
 
 from proxy.core.trace import Call, Context, Trace, offshoot, read_context
@@ -26,7 +29,7 @@ class FakeSource:
         self.now += 1
         return self.now
 
-    def tell(self, call: Call) -> None:
+    def tell(self, trace: Trace, call: Call) -> None:
         """Keep it."""
         self.told.append(call)
 
@@ -91,6 +94,20 @@ def test_a_call_is_told_of_once_when_it_ends() -> None:
     trace.end_call()
     assert source.told == [call]
     assert (call.began, call.ended, call.error) == (1, 2, "upstream_timeout")
+
+
+def test_what_was_traced_leaves_no_cycle() -> None:
+    trace = Trace(FakeSource(), is_sampled=True)
+    trace.begin_call("http://u", method="POST", operation="chat", model="m")
+    trace.end_call()
+    trace.source = FakeSource()  # the other one keeps the call
+    gone = weakref.ref(trace)
+    gc.disable()
+    try:
+        del trace
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_call_of_the_proxys_own_is_another_trace_with_its_cause() -> None:
