@@ -528,7 +528,7 @@ async def test_workers_send_for_themselves_and_their_examples_are_united(
             await ask(process.url, question())
             return len({span.resource["reprise.worker"] for span in collector.spans}) == 2
 
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while not await both():
                 pass
         accept = [("Accept", "application/openmetrics-text")]
