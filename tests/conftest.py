@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,12 @@ RedisLinks: TypeAlias = Callable[..., AbstractAsyncContextManager[RedisLink]]
 
 settings.register_profile("shared machine", deadline=None)  # the time of one example says nothing
 settings.load_profile("shared machine")
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests are a large heap: nobody is to pause for walking through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -137,7 +144,7 @@ def redis_links(redis_log: Lines) -> RedisLinks:
         finally:
             await tasks.drain(1.0)
             await link.close()
-        assert not died
+            assert not died  # besides what the test itself failed of, which it may have caused
 
     return make
 

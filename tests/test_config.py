@@ -246,8 +246,16 @@ routes:
 
 def test_command_line_wins(file: Path) -> None:
     file.write_text("upstream: http://x\nlisten: h:1\nadmin: {listen: 'h:2', token: t}\n")
-    config = load(file, upstream="http://y", listen="h:3", admin_listen="h:4", env={})
+    config = load(
+        file,
+        upstream="http://y",
+        listen="h:3",
+        admin_listen="h:4",
+        log_level="error",
+        env={},
+    )
     assert config.dynamic.pools[0].url == "http://y"
+    assert config.dynamic.log_level == "error"
     assert (config.static.listen.port, config.static.admin_listen.port) == (3, 4)
     assert config.static.admin_token == "t"
 

@@ -99,6 +99,17 @@ async def test_what_is_returned_cancels_it(tasks: Tasks, told: Told) -> None:
     cancel()
 
 
+async def test_what_is_cancelled_before_its_first_step_lets_go_of_what_it_was_given(
+    tasks: Tasks, told: Told
+) -> None:
+    work, loop = Work(), Work()
+    tasks.spawn(work.run(), "work")()
+    tasks.keep(lambda beat: loop.run(), "loop", every=1.0)()
+    await tasks.drain(0)
+    assert (len(tasks), work.was_cancelled, told) == (0, True, [])
+    assert loop.was_cancelled
+
+
 async def test_a_task_that_dies_is_told_by_its_name(tasks: Tasks, told: Told) -> None:
     error = OSError("disk full")
     tasks.spawn(fail(error), "writer")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from proxy.app import App
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 """Seconds after which a wait has failed."""
 
 

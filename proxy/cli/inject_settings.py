@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import click
 
+from proxy import __version__
 from proxy.config_file import ConfigError
 from proxy.config_injector import SidecarFile, load
 from proxy.core.upstream_url import BadUpstreamUrl, normalized
@@ -57,7 +58,7 @@ def settings_of(
 
     Ends the process with 2 where they cannot be used.
     """
-    settings = Settings(namespace=namespace)
+    settings = Settings(image=f"reprise:{__version__}", namespace=namespace)
     try:
         if path is not None:
             settings = _with(settings, load(path))

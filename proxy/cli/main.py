@@ -14,6 +14,7 @@ COMMANDS = {
     "eval": "Measure what is served by meaning, on pairs or traces of your own.",
     "explain": "Say what would happen to a question, and why.",
     "export": "Write the most valuable entries of a proxy to a file.",
+    "healthcheck": "Ask a proxy whether it takes requests.",
     "inject": "Give pods in Kubernetes a proxy of their own.",
     "import": "Put the entries of an exported file into a proxy.",
     "misses": "Show the questions that are missed most.",

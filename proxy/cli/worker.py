@@ -64,19 +64,21 @@ class WorkerProcess:
         Raises WorkerError where the system has no room for another process.
         """
         ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                process = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=theirs.fileno(),
-                    stdout=PIPE,
-                    stderr=PIPE,
-                    env=environment(os.environ),
-                    start_new_session=True,
-                )
-        except OSError as error:
-            ours.close()
-            raise WorkerError(f"worker {handover.worker.number}: {error}") from error
+        with contextlib.ExitStack() as unless_begun:
+            unless_begun.callback(ours.close)
+            try:
+                with theirs:
+                    process = await asyncio.create_subprocess_exec(
+                        *command,
+                        stdin=theirs.fileno(),
+                        stdout=PIPE,
+                        stderr=PIPE,
+                        env=environment(os.environ),
+                        start_new_session=True,
+                    )
+            except OSError as error:
+                raise WorkerError(f"worker {handover.worker.number}: {error}") from error
+            unless_begun.pop_all()
         ours.setblocking(False)
         worker = cls(process, ours, handover, run)
         tasks.spawn(worker._read(encode(handover), write, write_error), f"worker {worker.number}")

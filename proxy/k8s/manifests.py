@@ -17,11 +17,12 @@ from proxy.k8s.json_patch import Operation
 from proxy.k8s.refusal import Reason, Surroundings
 from proxy.k8s.settings import Settings
 
-MAX_NODES = 1_000_000
+MAX_NODES = 300_000
 """Of a document whose aliases are written out."""
 _DOCUMENT = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _PREAMBLE = re.compile(r"(?:---[ \t]*(?:#.*)?\n)?(?:[ \t]*(?:#.*)?\n)*")
 """What stands before the first key."""
+_LIST = ("", "List")
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 _TEMPLATES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Pod"): (),
@@ -87,9 +88,8 @@ def _is_satisfied(injection: Injection) -> bool:
 def _targets(value: object, pointer: str) -> Iterator[_Target]:
     if not isinstance(value, dict):
         return
-    version, kind = str(value.get("apiVersion")), str(value.get("kind"))
-    group = version.rpartition("/")[0]
-    if (group, kind) == ("", "List"):
+    group, kind = _kind(value)
+    if (group, kind) == _LIST:
         items = value.get("items")
         for position, item in enumerate(items if isinstance(items, list) else ()):
             yield from _targets(item, f"{pointer}/items/{position}")
@@ -105,6 +105,11 @@ def _targets(value: object, pointer: str) -> Iterator[_Target]:
             f"{kind}/{known.get('name') or known.get('generateName')}",
             Surroundings(str(known.get("namespace") or ""), is_of_job=group == "batch"),
         )
+
+
+def _kind(value: Mapping[str, Any]) -> tuple[str, str]:
+    """The API group and the kind of an object."""
+    return str(value.get("apiVersion")).rpartition("/")[0], str(value.get("kind"))
 
 
 def _read(text: str, number: int) -> "_JsonDocument | _YamlDocument":
@@ -186,14 +191,14 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _may_have_pods(root: yaml.Node) -> bool:
-    kinds = {"List", *(kind for _, kind in _TEMPLATES)}
-    return isinstance(root, yaml.MappingNode) and any(
-        isinstance(key, yaml.ScalarNode)
-        and key.value == "kind"
-        and isinstance(value, yaml.ScalarNode)
-        and value.value in kinds
+    if not isinstance(root, yaml.MappingNode):
+        return False
+    scalars = {
+        key.value: value.value
         for key, value in root.value
-    )
+        if isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode)
+    }
+    return _kind(scalars) in {_LIST, *_TEMPLATES}
 
 
 def _child(node: Any, step: str) -> Any:

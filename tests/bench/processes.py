@@ -1,6 +1,7 @@
 """Starts, awaits and ends the bench's processes, each by its own id."""
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _END_SECONDS = 10.0
 _POLL_SECONDS = 0.005
+_FIRST_PORT, _COUNT_OF_PORTS = 16_000, 16_000
+_PORTS = itertools.count(os.getpid() * 4001)  # processes at once begin far from each other
 
 
 class BenchError(Exception):
@@ -24,11 +27,16 @@ class BenchError(Exception):
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on; no other call in this process gave it.
+
+    Not one of those that the system itself gives to whoever asks for any: what is started on it a
+    moment later, or again after a while, finds it free.
+    """
+    while True:
+        port = _FIRST_PORT + next(_PORTS) % _COUNT_OF_PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def python(*arguments: str) -> list[str]:

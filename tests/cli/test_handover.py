@@ -14,7 +14,7 @@ HANDOVER = Handover(
     Worker(2, Address("::1", 8080), "/tmp/2.sock", bytes(range(32)), "json"),  # noqa: S108
     b"upstream: http://x\n# \xe5\xae\x8c\n",
 )
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 def test_what_is_told_is_what_is_read() -> None:

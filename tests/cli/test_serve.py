@@ -59,8 +59,9 @@ async def test_the_environment_is_substituted(
         (("--upstream", "127.0.0.1:80"), "command line: upstream: a URL begins with http://"),
         (("--upstream", "http://h", "--config", "/nowhere/reprise.yaml"), "/nowhere/reprise.yaml"),
         (("--upstream", "http://h", "--listen", "nonsense"), "nonsense"),
+        (("--upstream", "http://h", "--log-level", "loud"), "command line: log.level: must be"),
     ],
-    ids=["no upstream", "no scheme", "no file", "no address"],
+    ids=["no upstream", "no scheme", "no file", "no address", "no level"],
 )
 async def test_what_it_cannot_use_is_named(
     serve: Serve, arguments: tuple[str, ...], told: str

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from proxy.cli.worker import WorkerError, WorkerProcess, describe, environment, 
 from proxy.tasks import Tasks
 from tests.cli.test_handover import HANDOVER
 
-DEADLINE = 15.0
+DEADLINE = 30.0
 READ = "import socket, sys, time\nlink = socket.socket(fileno=0)\nline = link.recv(1 << 16)\n"
 SERVES = READ + "link.send(b'+')\n"
 
@@ -101,6 +102,37 @@ async def test_what_cannot_be_run_is_told() -> None:
             write_error=lambda lines: None,
         )
     assert len(tasks) == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_one_whose_start_is_given_up_leaves_no_socket(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    pairs: list[socket.socket] = []
+    pair = socket.socketpair
+
+    def kept() -> tuple[socket.socket, socket.socket]:
+        pairs.extend(pair())
+        return pairs[0], pairs[1]
+
+    tasks = Tasks(lambda name, error: None)
+    starting = asyncio.get_running_loop().create_task(
+        WorkerProcess.start(
+            (sys.executable, "-c", READ + "time.sleep(60)"),
+            HANDOVER,
+            run=0,
+            tasks=tasks,
+            write=lambda lines: None,
+            write_error=lambda lines: None,
+        )
+    )
+    monkeypatch.setattr("proxy.cli.worker.socket.socketpair", kept)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    starting.cancel()
+    await asyncio.wait([starting])
+    await tasks.drain(0)
+    assert [one.fileno() for one in pairs] == [-1, -1][: len(pairs)]
 
 
 async def test_signals_reach_it_while_it_lives() -> None:

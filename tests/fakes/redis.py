@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from tests.bench.processes import free_port
 
-DEADLINE = 15.0
+DEADLINE = 30.0
 """Seconds after which a wait has failed."""
 PAUSE = 0.01
 

@@ -26,6 +26,8 @@ _LEFT_OUT = {"title", "default", "examples", "x-needs-restart", "format"}
 """What a schema of the file says and Helm need not know. Formats of patterns are Python's."""
 _NOT_EMPTY = "^(?!$)"
 """Go's regular expressions have no look-ahead."""
+_SECRET = {"type": "string", "pattern": r"^$|\$\{"}
+"""A ConfigMap is no place for it; gateway.existingSecret, redis and extraEnv are."""
 _OF_THE_CHART = {"listen"}
 """Keys that are on the command line, so that ports of containers and probes are always right."""
 
@@ -57,6 +59,8 @@ def _plain(part: Any) -> Any:
         return [_plain(item) for item in part]
     if not isinstance(part, dict):
         return part
+    if any("${" in str(example) for example in part.get("examples", ())):
+        return {"description": part.get("description", ""), **_SECRET}
     plain: dict[str, Any] = {}
     for key, value in part.items():
         if key == "properties":

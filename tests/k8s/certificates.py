@@ -32,7 +32,7 @@ class Issued:
 
     def client(self) -> ssl.SSLContext:
         """A client's side that trusts its authority alone."""
-        context = ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.authority.configure_trust(context)
         return context
 

@@ -405,16 +405,17 @@ async def test_attempts_while_open_keep_to_the_rate(
 async def test_a_slow_server_serves_the_background_only(
     redis_links: RedisLinks, redis_log: Lines
 ) -> None:
-    delay = 0.2
+    # So far apart that a pause of this process is not taken for a slow server.
+    deadline, delay = 0.25, 0.9
 
     async def slow(words: list[bytes]) -> bytes:
         await asyncio.sleep(delay)
         return b"$1\r\nx\r\n"
 
-    async with RawRedis(slow) as server, redis_links(server.url, deadline=0.02) as link:
+    async with RawRedis(slow) as server, redis_links(server.url, deadline=deadline) as link:
         for _ in range(3):
-            assert await why(link, "GET", "a", deadline=0.02) is Reason.TIMEOUT
-        assert await why(link, "GET", "a", deadline=0.02) is Reason.OPEN
+            assert await why(link, "GET", "a", deadline=deadline) is Reason.TIMEOUT
+        assert await why(link, "GET", "a", deadline=deadline) is Reason.OPEN
         assert await ask(link, "GET", "a", important=True) == b"x"
         assert link.is_open
         assert redis_log.told("state") == ["slow"]

@@ -88,6 +88,7 @@ def test_random_bytes_with_a_right_checksum_are_refused_or_valid(data: bytes, ki
         | st.binary()
         | st.text(),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
     ),
     st.integers(0, 9),
 )

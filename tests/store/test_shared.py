@@ -10,6 +10,7 @@ from proxy.clock import SystemClock
 from proxy.core.cache.bloom import KnownKeys
 from proxy.core.cache.change import Put
 from proxy.core.cache.value import StoredResponse
+from proxy.redis_link.breaker import FAILURES, PROBE_EVERY
 from proxy.redis_link.link import RedisLink
 from proxy.redis_link.scripts import Command, send
 from proxy.store.redis_keys import EntryKeys
@@ -24,6 +25,8 @@ from tests.fakes.redis import RedisServer, running_redis, running_sentinel, unti
 from tests.store.changes import key
 
 CALL_SECONDS = 2.0
+LASTS = 30.0
+"""Seconds after which a test has failed."""
 PATIENCE = 10.0
 
 
@@ -257,11 +260,14 @@ async def test_a_frozen_redis_costs_its_deadline_a_few_times(
     ):
         await replica.put(1)
         server.pause()
-        began = loop.time()
-        for _ in range(200):
-            assert await replica.shared.fetch(key(1)) is None
-            assert await replica.shared.claim(key(1), PATIENCE) is None
-        assert loop.time() - began < 1.0
+        before, began = replica.link.figures()["redis_failures_timeout"], loop.time()
+        async with asyncio.timeout(LASTS):
+            for _ in range(200):
+                assert await replica.shared.fetch(key(1)) is None
+                assert await replica.shared.claim(key(1), PATIENCE) is None
+        waited = replica.link.figures()["redis_failures_timeout"] - before
+        # Of 400 calls; and tries once a second, for which nobody waits.
+        assert waited <= FAILURES + PROBE_EVERY * (loop.time() - began) + 1
         server.resume()
 
         async def is_back() -> bool:

@@ -7,18 +7,17 @@ What all templates share. Those that take a part of the release are called with 
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names leave room for what is put behind them, such as -injector-webhook. */}}
+{{/*
+At most 40 characters, to leave room for what is put behind, such as -injector-webhook. What is
+longer ends with a digest of the whole, so that two long names stay two.
+*/}}
 {{- define "reprise.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- $full := default (ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name)) .Values.fullnameOverride -}}
+{{- if gt (len $full) 40 -}}
+{{- $full = printf "%s-%s" (trunc 31 $full | trimSuffix "-") (sha256sum $full | trunc 8) -}}
 {{- end -}}
-{{- end -}}
+{{- $full | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "reprise.namespace" -}}

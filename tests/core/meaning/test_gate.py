@@ -1,5 +1,5 @@
-from collections.abc import Sequence
-from time import perf_counter
+import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -251,22 +251,33 @@ def test_shipped_gate_is_stricter_at_smaller_error_rates() -> None:
         assert weights.threshold(0.001) >= weights.threshold(0.01) >= weights.threshold(0.05)
 
 
-def test_a_candidate_costs_little_time() -> None:
+def test_a_candidate_costs_few_steps() -> None:
+    # `make bench` has its time.
     judging = Gate(shipped())
-    stored = [
-        Candidate(b"", 0.95, Text(f"How do I change the colour of lamp {name}?")) for name in "ab"
-    ]
-    for _ in range(3):
+    stored = [Candidate(b"", 0.95, Text(f"How do I change the colour of lamp {n}?")) for n in "ab"]
+
+    def ask() -> None:
         judging.judge(Text(ASKED), stored, encoder=MINILM, min_similarity=0.0, max_error_rate=0.01)
-    best = min(_timed(judging, stored) for _ in range(20))
-    # The goal is 0.3 ms; a machine that runs other tests at once is given five times that.
-    assert best / len(stored) < 0.0015
+
+    ask()
+    assert _calls(ask) < 2000 * len(stored)  # 1256 when this was written
 
 
-def _timed(judging: Gate, stored: Sequence[Candidate]) -> float:
-    started = perf_counter()
-    judging.judge(Text(ASKED), stored, encoder=MINILM, min_similarity=0.0, max_error_rate=0.01)
-    return perf_counter() - started
+def _calls(work: Callable[[], None]) -> int:
+    """How many functions are called, those in C among them."""
+    calls = 0
+
+    def note(frame: object, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
 
 
 def test_weights_of_the_shipped_file_favour_similarity() -> None:

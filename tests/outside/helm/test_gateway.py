@@ -205,6 +205,8 @@ def test_the_network_policy_opens_the_ports_of_upstreams_and_redis(
         ("image.digest=latest", "image.digest"),
         ("redis.url=redis:6379", "redis.url"),
         ("metrics.serviceMonitor.enable=true", "metrics.serviceMonitor"),
+        ("gateway.config.admin.token=s3cret", "gateway.config.admin.token"),
+        ("gateway.config.upstreams[0].api_key=sk-1", "gateway.config.upstreams.0.api_key"),
     ],
 )
 def test_a_mistake_in_the_values_is_told_with_its_place(
@@ -238,6 +240,7 @@ def test_a_mistake_in_the_values_is_told_with_its_place(
             ["gateway.autoscaling.enabled=true", "gateway.resources.requests=null"],
             "gateway.resources.requests.cpu",
         ),
+        (["gateway.persistence.existingClaim=ours"], "persistence.enabled is false"),
         (["gateway.config.persist.disk.max_bytes=3GiB"], "emptyDirSizeLimit is 2Gi, less than"),
         (["gateway.config.persist.disk.max_bytes=3000000000"], "less than"),
         (
@@ -250,6 +253,26 @@ def test_a_mistake_in_the_values_is_told_with_its_place(
 def test_values_that_do_not_go_together_are_told_in_words(values: list[str], words: str) -> None:
     with pytest.raises(HelmError, match=words):
         render(*values)
+
+
+@pytest.mark.parametrize(
+    ("release", "values", "name"),
+    [
+        ("reprise", [], "reprise"),
+        ("our-reprise", [], "our-reprise"),
+        ("llm", [], "llm-reprise"),
+        ("llm", ["nameOverride=cache"], "llm-cache"),
+        ("llm", ["fullnameOverride=cache"], "cache"),
+        ("a" * 53, [], "a" * 31 + "-1bba0c7b"),
+    ],
+)
+def test_names_follow_the_release_and_leave_room(
+    release: str, values: list[str], name: str
+) -> None:
+    arguments = [part for value in values for part in ("--set", value)]
+    text = helm("helm4", "template", release, str(CHART), *arguments)
+    (deployment,) = Rendered(CASES[0], "1.33", text).of("Deployment")
+    assert deployment["metadata"]["name"] == name
 
 
 def test_a_cluster_that_is_too_old_is_told() -> None:

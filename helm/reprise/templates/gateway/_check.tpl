@@ -29,6 +29,9 @@ Takes the root.
 {{- end -}}
 {{- end -}}
 {{- $persistence := $gateway.persistence -}}
+{{- if and $persistence.existingClaim (not $persistence.enabled) -}}
+{{- fail "gateway.persistence.existingClaim is set, and gateway.persistence.enabled is false" -}}
+{{- end -}}
 {{- if and $persistence.enabled (include "reprise.gateway.isSeveral" .) -}}
 {{- fail "gateway.persistence is for one replica: set gateway.replicas to 1 without gateway.autoscaling, or share by redis.url" -}}
 {{- end -}}

@@ -63,9 +63,9 @@ write what it has learnt. `policy.finish_within` ends with the grace at the late
 {{- end -}}
 {{- end -}}
 
-{{/* The ports of upstreams and Redis that a NetworkPolicy opens, as a JSON list, sorted. */}}
+{{/* The ports of upstreams, Redis and a collector of traces that a NetworkPolicy opens, as a JSON list, sorted. */}}
 {{- define "reprise.gateway.egressPorts" -}}
-{{- $urls := list (default "" .Values.gateway.config.upstream) -}}
+{{- $urls := list (default "" .Values.gateway.config.upstream) (dig "tracing" "endpoint" "" .Values.gateway.config) -}}
 {{- range .Values.gateway.config.upstreams -}}
 {{- $urls = concat $urls (list .url (default "" .admin_url)) -}}
 {{- end -}}

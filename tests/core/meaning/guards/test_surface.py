@@ -1,9 +1,8 @@
-import time
-
 import pytest
 
 from proxy.core.meaning.guards import surface
 from proxy.core.meaning.text import Objection, Pair, Text
+from tests.effort import grows_linearly
 
 EQUAL = [
     # Ordinary case
@@ -161,14 +160,9 @@ def test_no_text_differs_from_itself(text: str) -> None:
     "piece", ["!", "\n", "' ", "` ", "5!", "```\n", ";  ", "a: \n", "(x ", "$"]
 )
 def test_long_texts_take_linear_time(piece: str) -> None:
-    def effort(count: int) -> float:
-        """Processor seconds, which other processes hardly change."""
+    def work(count: int) -> None:
         text = "is it " + piece * count
-        start = time.process_time()
         compare(text, text.capitalize() + " It?")
         compare(text, text + "?")
-        return time.process_time() - start
 
-    # Eight times as much takes eight times as long; were it the square, 64 times.
-    shorter, longer = min(effort(2_500) for _ in range(3)), effort(20_000)
-    assert longer < 24 * shorter
+    assert grows_linearly(work, 2500)
