@@ -282,7 +282,7 @@ class App:
             log=self.log,
             clock=clock,
             id_prefix=f"req_{secrets.token_hex(4)}",
-            trace=self._tracer.begin if self._tracer is not None else None,
+            tracing=self._tracer,
         )
         self.reloader = Reloader(
             path,
@@ -512,6 +512,7 @@ class App:
             clock=self._clock,
             hop=self._hop,
             replicas=self._replicas,
+            tracing=self._tracer,
         )
 
     def _use_secret(self, secret: bytes) -> None:

@@ -10,7 +10,6 @@ from proxy.core.classify import Lookup
 from proxy.core.meaning.outcome import Meant
 from proxy.core.model import Body, Fields, LiveBody
 from proxy.core.policy import Deadlines
-from proxy.core.trace import Trace
 
 if TYPE_CHECKING:  # a proxy that does not compare by meaning does without numpy
     import numpy as np
@@ -98,11 +97,8 @@ class Shared(Protocol):
 class Semantic(Protocol):
     """The semantic level (pipeline/meaning.py), which a proxy may do without."""
 
-    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
-        """Look for an entry whose answer serves, within the policy's deadline.
-
-        `trace` is told what took its time.
-        """
+    async def find(self, plan: Lookup) -> Meant:
+        """Look for an entry whose answer serves, within the policy's deadline."""
 
     def remaining(self, key: bytes, plan: Lookup, now: float) -> float:
         """Seconds for which an entry may still be found for a plan; not positive if it may not."""

@@ -16,6 +16,7 @@ from proxy.core.wire.headers import STORED
 from proxy.core.wire.operation import discover
 from proxy.redis_link.errors import Reason
 from proxy.telemetry.catalog_parts import REDIS as REDIS_METRICS
+from proxy.telemetry.tracing import ATTRIBUTES
 
 ROOT = Path(__file__).parent.parent
 HTTP = (ROOT / "docs" / "http.md").read_text("utf-8")
@@ -79,3 +80,9 @@ def test_links_and_targets_exist(name: str) -> None:
 def test_the_changelog_knows_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
+
+
+def test_the_attributes_of_spans_are_told_of() -> None:
+    tracing = (ROOT / "docs" / "tracing.md").read_text("utf-8")
+    for name, meaning in ATTRIBUTES.items():
+        assert f"| `{name}` | {meaning} |" in tracing, name

@@ -127,4 +127,4 @@ class Exchange:
     asked: Asked | None = None
     """Set only where somebody keeps requests."""
     trace: Trace | None = None
-    """Set only where traces are wanted."""
+    """Set where traces are wanted, if it is sampled, or as soon as others are to be told of it."""

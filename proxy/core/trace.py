@@ -1,14 +1,14 @@
-"""Where a request stands in a trace (W3C Trace Context), and what took its time.
+"""Where a request stands in a trace (W3C Trace Context), and the calls that it makes.
 
 An exchange has a Trace only where traces are wanted. It notes ids and times; spans are made of it
 when all is over, by telemetry/tracing.py.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 SAMPLED = 0x01
 _KNOWN_FLAGS = 0x03
@@ -55,14 +55,6 @@ def read_context(value: str) -> Context | None:
     return context._replace(flags=context.flags & _KNOWN_FLAGS)
 
 
-class Stage(NamedTuple):
-    """A part of the way of a request; times are monotonic seconds."""
-
-    name: str
-    began: float
-    ended: float
-
-
 class Source(Protocol):
     """What a trace needs of the outside."""
 
@@ -72,15 +64,14 @@ class Source(Protocol):
     def monotonic(self) -> float:
         """A time in seconds that never runs backwards."""
 
-    def tell(self, call: "Call") -> None:
-        """A call has ended: make it known, if it is sampled."""
+    def tell(self, trace: "Trace", call: "Call") -> None:
+        """A call of a trace has ended: make it known, if it is sampled."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call of the upstream."""
+    """A call of the upstream. It does not know its trace: no cycle is left to be collected."""
 
-    trace: "Trace"
     context: Context
     url: str
     """Of the upstream."""
@@ -98,50 +89,46 @@ class Call:
     """The code of an error of ours, or "cancelled"."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Trace:
-    """The trace that one request, or one call of the proxy's own, is a part of."""
+    """The trace that one request, or one call of the proxy's own, is a part of.
+
+    Without slots, so that what is seldom set costs nothing: it stands in the class until then.
+    """
 
     source: Source
-    context: Context
-    """Of the span that stands for the request."""
-    offset: float
-    """What a monotonic time lacks to the wall time: the same for all spans, so that they nest."""
+    is_sampled: bool
+    """Whether it is recorded."""
     parent: Context | None = None
     """Of the client's span."""
     state: str = ""
     """The client's tracestate."""
+    offset: float = 0.0
+    """What a monotonic time lacks to the wall time: the same for all spans, so that they nest."""
     cause: Context | None = None
     """Of the request for whose sake the proxy calls by itself; then there is no client."""
     kind: str = ""
     """Why it calls by itself."""
-    stages: list[Stage] = field(default_factory=list)
-    call: Call | None = None
+    call: Call | None = field(default=None, init=False)
     """The latest."""
-    flies: bool = False
+    flies: bool = field(default=False, init=False)
     """The call belongs to a flight, which says when it ends."""
-    joined: "Trace | None" = None
+    joined: "Trace | None" = field(default=None, init=False)
     """That of the request whose call this one shares."""
 
-    def note(self, name: str, began: float) -> None:
-        """A stage ends now."""
-        if self.context.flags & SAMPLED:
-            self.stages.append(Stage(name, began, self.source.monotonic()))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """A stage, however it ends."""
-        began = self.source.monotonic()
-        try:
-            yield
-        finally:
-            self.note(name, began)
+    @cached_property
+    def context(self) -> Context:
+        """Of the span that stands for the request; drawn when somebody needs it."""
+        if self.parent is not None:
+            return self.parent._replace(span_id=self.source.draw(8))
+        drawn = self.source.draw(24)
+        return Context(drawn[:16], drawn[16:], SAMPLED if self.is_sampled else 0)
 
     def begin_call(self, url: str, *, method: str, operation: str, model: str) -> Call:
         """The upstream is called now, by its URL."""
         context = self.context._replace(span_id=self.source.draw(8))
         began = self.source.monotonic()
-        self.call = Call(self, context, url, method, operation, model, began)
+        self.call = Call(context, url, method, operation, model, began)
         return self.call
 
     def end_call(self, error: str = "") -> None:
@@ -150,13 +137,13 @@ class Trace:
         if call is not None and call.ended is None:
             call.ended = self.source.monotonic()
             call.error = error
-            self.source.tell(call)
+            self.source.tell(self, call)
 
     def offshoot(self, kind: str) -> "Trace":
         """The trace of a call that this request has the proxy make by itself."""
-        drawn = self.source.draw(24)
-        context = Context(drawn[:16], drawn[16:], self.context.flags & SAMPLED)
-        return Trace(self.source, context, self.offset, cause=self.context, kind=kind)
+        return Trace(
+            self.source, self.is_sampled, offset=self.offset, cause=self.context, kind=kind
+        )
 
 
 def offshoot(trace: Trace | None, kind: str) -> Trace | None:
@@ -164,5 +151,18 @@ def offshoot(trace: Trace | None, kind: str) -> Trace | None:
     return None if trace is None else trace.offshoot(kind)
 
 
-Begin: TypeAlias = Callable[[str | None, str], Trace]
-"""Begins the trace of a request: its traceparent (None where there is none) and tracestate."""
+class Fields(Protocol):
+    """Header fields; case does not count in names."""
+
+    def getall(self, name: str, default: Sequence[str], /) -> Sequence[str]:
+        """All values of a name, in order."""
+
+
+class Tracing(Protocol):
+    """Begins traces, where they are wanted (telemetry/tracing.py)."""
+
+    def begin(self, headers: Fields) -> Trace | None:
+        """The trace of a request; None where it is not sampled and its client has none."""
+
+    def unsampled(self) -> Trace:
+        """For who goes on to the upstream without one: what is left out here is left out there."""

@@ -25,7 +25,6 @@ from proxy.core.meaning.outcome import Match, Meant, NoMatch
 from proxy.core.meaning.text import Text
 from proxy.core.meaning.uncompared import NotCompared, Uncompared
 from proxy.core.policy import SemanticRules
-from proxy.core.trace import Trace
 from proxy.pipeline.adoption import Adoption
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.groups import groups
@@ -116,12 +115,11 @@ class Meaning:
         known = self._known.get(key)
         return None if known is None else known.text
 
-    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
+    async def find(self, plan: Lookup) -> Meant:
         """Look for an entry whose answer serves; takes `deadline` of the policy at most.
 
         Of several requests with one key the first looks; the others wait for it, and are told
-        "repeated": there may be an answer or a call under way by now. `trace` is told what took
-        its time.
+        "repeated": there may be an answer or a call under way by now.
         """
         if plan.directives.no_cache:
             return NoMatch(MissReason.REQUEST)
@@ -135,7 +133,7 @@ class Meaning:
         meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                meant = await self._find(plan, stages, trace)
+                meant = await self._find(plan, stages)
         except NotCompared as refused:
             meant = NoMatch(refused.reason)
         except TimeoutError:
@@ -145,25 +143,23 @@ class Meaning:
             done.set_result(None)
         return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup, stages: list[Timed], trace: Trace | None) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed]) -> Meant:
         asked, space = await self._asked(plan)
-        with self._timed(Stage.EMBED, stages, trace):
+        with self._timed(Stage.EMBED, stages):
             vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        with self._timed(Stage.SEARCH, stages, trace):
+        with self._timed(Stage.SEARCH, stages):
             neighbours = await self._near(plan, space, vector)
-        with self._timed(Stage.GATE, stages, trace):
+        with self._timed(Stage.GATE, stages):
             return await self._choose(plan, asked, space, neighbours)
 
     @contextmanager
-    def _timed(self, stage: Stage, stages: list[Timed], trace: Trace | None) -> Iterator[None]:
+    def _timed(self, stage: Stage, stages: list[Timed]) -> Iterator[None]:
         """Note how long it takes, also where it fails."""
         began = self._clock.monotonic()
         try:
             yield
         finally:
             stages.append(Timed(stage, began, self._clock.monotonic()))
-            if trace is not None:
-                trace.note(stage, began)
 
     async def _choose(
         self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]

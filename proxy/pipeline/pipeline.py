@@ -20,7 +20,7 @@ from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules
-from proxy.core.trace import offshoot
+from proxy.core.trace import Tracing, offshoot
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.core.wire.via import hop_value, is_circle
@@ -68,11 +68,12 @@ class Pipeline:
         clock: Clock,
         hop: str,
         replicas: Replicas | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         """`secret` keys the digests of credentials; `hop` is this proxy's name in Via.
 
         `replicas` are asked for what is not here. `keeps_requests`: whoever is told of exchanges
-        wants to see the requests too.
+        wants to see the requests too. `tracing` is there where traces are wanted.
         """
         self.rules = rules
         self.has_models = rules.has_models
@@ -94,6 +95,7 @@ class Pipeline:
         self._clock = clock
         self._hop = hop
         self._replicas = replicas
+        self._tracing = tracing
         self._plans = Plans(rules=rules, operations=operations, secret=secret, aliases=aliases)
 
     async def handle(self, request: Request, exchange: Exchange) -> Response:
@@ -120,8 +122,6 @@ class Pipeline:
         exchange.tenant = tenant_name(plan.tenant)
         if self._keeps_requests and not plan.directives.is_background:
             exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
-        trace = exchange.trace
-        began = self._clock.monotonic() if trace is not None else 0.0
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
         exchange.looked_up = self._clock.monotonic()
@@ -129,8 +129,6 @@ class Pipeline:
             if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
-        if trace is not None:
-            trace.note("lookup", began)
         match outcome:
             case Hit(stored) | Stale(stored):
                 response = await replay(stored, plan, self._store)
@@ -146,7 +144,7 @@ class Pipeline:
         self._note_hit(exchange, plan, outcome)
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
-            self._ahead.note(request, plan, outcome, trace)
+            self._ahead.note(request, plan, outcome, exchange.trace)
         return _telling(response, exchange.similarity)
 
     def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
@@ -170,7 +168,7 @@ class Pipeline:
 
         Raises UpstreamError or LoopDetected.
         """
-        self._check_circle(request)
+        self._go_on(request, exchange)
         pool = self.rules.pool_for("")
         policy = self.rules.policy_for(request.path, "", request.header)
         exchange.pool = pool.name
@@ -222,7 +220,7 @@ class Pipeline:
             return miss
         self._recorder.flush()  # whoever asks the same in other words at once shall find it
         began = self._clock.monotonic()
-        meant = await semantic.find(plan, exchange.trace)
+        meant = await semantic.find(plan)
         exchange.meaning_seconds = self._clock.monotonic() - began
         exchange.stages += meant.stages
         if isinstance(meant, Match):
@@ -245,7 +243,7 @@ class Pipeline:
         return whole if isinstance(whole, Lookup) else plan
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
-        self._check_circle(request)
+        self._go_on(request, exchange)
         exchange.operation = plan.operation
         exchange.model = plan.model
         exchange.fwd = plan.fwd
@@ -263,7 +261,10 @@ class Pipeline:
         response = response_of(reply, by_name(reply.fields))
         return response._replace(body=self._turns.watched(reply.body))
 
-    def _check_circle(self, request: Request) -> None:
+    def _go_on(self, request: Request, exchange: Exchange) -> None:
+        """What is to be said of a request to whoever is asked next. Raises LoopDetected."""
+        if self._tracing is not None and exchange.trace is None:
+            exchange.trace = self._tracing.unsampled()
         # Before a flight is joined: it may be the one that this request is a part of.
         via = request.header("Via")
         if via is not None and is_circle(via, self._hop):
@@ -272,7 +273,7 @@ class Pipeline:
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
-        self._check_circle(request)
+        self._go_on(request, exchange)
         self._note_miss(plan, miss, exchange)
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from proxy.core.errors import ProxyError
 from proxy.core.exchange import Exchange
-from proxy.core.trace import Begin
+from proxy.core.trace import Tracing
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.pipeline import Pipeline
 from proxy.ports import Clock
@@ -38,11 +38,11 @@ class Handler:
         log: Log,
         clock: Clock,
         id_prefix: str,
-        trace: Begin | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         """`id_prefix` makes the request ids of this process unlike those of others.
 
-        `trace` begins the trace of each request, where traces are wanted.
+        `tracing` begins the traces of requests, where they are wanted.
         """
         self.pipeline = pipeline
         self.limits = limits
@@ -52,7 +52,7 @@ class Handler:
         self._log = log
         self._clock = clock
         self._id_prefix = id_prefix
-        self._trace = trace
+        self._tracing = tracing
         self._ids = itertools.count(1)
         self.in_flight = 0
 
@@ -65,10 +65,8 @@ class Handler:
             raw.path,
             raw.headers.get("x-request-id") or f"{self._id_prefix}{next(self._ids):x}",
         )
-        if self._trace is not None:
-            told = raw.headers.getall("traceparent", None)
-            state = ",".join(raw.headers.getall("tracestate", ()))
-            exchange.trace = self._trace(None if told is None else ",".join(told), state)
+        if self._tracing is not None:
+            exchange.trace = self._tracing.begin(raw.headers)
         self.in_flight += 1
         try:
             return _SENT[await self._answer(raw, exchange)]

@@ -30,28 +30,34 @@ SECONDS = (
 """From a hit (tenths of a millisecond) to a long answer (minutes)."""
 SIMILARITY = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99, 1)
 """Finer where thresholds are."""
+EXEMPLAR_SECONDS = 1.0
+"""So long a bucket keeps its example: scrapes are farther apart."""
 
 
 class Distribution:
     """Counts by bucket, the last for what is above all bounds; and the sum."""
 
-    __slots__ = ("bounds", "counts", "exemplars", "total")
+    __slots__ = ("bounds", "counts", "exemplars", "remembered", "total")
 
     def __init__(self, bounds: tuple[float, ...] = SECONDS) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
         self.exemplars: dict[int, Exemplar] = {}
+        self.remembered: dict[int, float] = {}
 
     def add(self, value: float) -> None:
         """Count one observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def remember(self, value: float, trace_id: str, at: float) -> None:
+    def remember(self, value: float, trace_id: bytes, at: float) -> None:
         """Name a trace as an example of its bucket; `at` is its wall time in seconds."""
-        exemplar = Exemplar({"trace_id": trace_id}, value, round(at, 3))
-        self.exemplars[bisect_left(self.bounds, value)] = exemplar
+        bucket = bisect_left(self.bounds, value)
+        if at - self.remembered.get(bucket, 0.0) >= EXEMPLAR_SECONDS:
+            self.remembered[bucket] = at
+            labels = {"trace_id": trace_id.hex()}
+            self.exemplars[bucket] = Exemplar(labels, value, round(at, 3))
 
     def buckets(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
         """Cumulative counts by upper bound, as Prometheus wants them."""

@@ -100,8 +100,8 @@ class Metrics:
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
-        if exchange.trace is not None and exchange.trace.context.is_sampled:
-            _remember(series, exchange, exchange.trace.context.trace_id.hex())
+        if exchange.trace is not None and exchange.trace.is_sampled:
+            _remember(series, exchange, exchange.trace.context.trace_id)
         if exchange.level is not None:
             series.saved_input += exchange.saved_prompt_tokens
             series.saved_output += exchange.saved_tokens
@@ -198,7 +198,7 @@ class Metrics:
         yield family(parts.BUILD, {(self._version,): 1})
 
 
-def _remember(series: _Series, exchange: Exchange, trace_id: str) -> None:
+def _remember(series: _Series, exchange: Exchange, trace_id: bytes) -> None:
     at = exchange.ended_at
     series.durations.remember(exchange.ended - exchange.started, trace_id, at)
     if exchange.first_byte is not None:

@@ -89,7 +89,7 @@ class Reporter:
             fields["error"] = exchange.error
         if exchange.client_gone:
             fields["client_gone"] = True
-        if exchange.trace is not None and exchange.trace.context.is_sampled:
+        if exchange.trace is not None and exchange.trace.is_sampled:
             fields["trace_id"] = exchange.trace.context.trace_id.hex()
             fields["span_id"] = exchange.trace.context.span_id.hex()
         level = "error" if exchange.error == ProxyError.code else "info"

@@ -57,6 +57,7 @@ class SpanWriter:
         """`resource` says what the spans are of; `scope` and its version who made them."""
         kept = lru_cache(KEPT_ATTRIBUTES, typed=True)
         self._attribute = kept(attribute)
+        self._double = kept(_before_double)
         self._name = kept(lambda name: _field(0x2A, _text(name)))
         attributes = b"".join(_tagged(0x0A, attribute(*pair)) for pair in resource.items())
         self._resource = _field(0x0A, attributes)
@@ -65,7 +66,7 @@ class SpanWriter:
     def span(self, span: Span) -> bytes:
         """One span, as `request` takes it."""
         context, remote = span.context, _IS_REMOTE if span.is_remote else 0
-        keep = self._attribute
+        keep, double = self._attribute, self._double
         parts = [
             b"\x0a\x10",
             context.trace_id,
@@ -77,7 +78,8 @@ class SpanWriter:
             b"\x41",
             _LONG(span.ended),
             *[
-                b"\x4a" + (attribute(key, value) if type(value) is float else keep(key, value))
+                b"\x4a"
+                + (double(key) + _DOUBLE(value) if type(value) is float else keep(key, value))
                 for key, value in span.attributes.items()
             ],
             b"\x85\x01",
@@ -110,11 +112,17 @@ def attribute(key: str, value: Value) -> bytes:
     elif isinstance(value, int):
         told = b"\x18" + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     elif isinstance(value, float):
-        told = b"\x21" + _DOUBLE(value)
+        return _before_double(key) + _DOUBLE(value)
     else:
         told = _field(0x0A, _text(value))
     pair = _field(0x0A, key.encode()) + _field(0x12, told)
     return _varint(len(pair)) + pair
+
+
+def _before_double(key: str) -> bytes:
+    """What stands before the eight bytes of a KeyValue whose value is a double."""
+    pair = _field(0x0A, key.encode()) + b"\x12\x09\x21"
+    return _varint(len(pair) + 8) + pair
 
 
 def _link(context: Context) -> bytes:
@@ -141,6 +149,8 @@ def _tagged(tag: int, content: bytes) -> bytes:
 def _varint(number: int) -> bytes:
     if number < 0x80:
         return bytes((number,))
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
     digits = bytearray()
     while number >= 0x80:
         digits.append(number & 0x7F | 0x80)

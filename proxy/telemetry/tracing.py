@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from proxy.core.exchange import Exchange
-from proxy.core.trace import SAMPLED, Call, Context, Trace, read_context
+from proxy.core.trace import Call, Context, Fields, Trace, read_context
 from proxy.ports import Clock
 from proxy.telemetry.exporter import Exporter
 from proxy.telemetry.log import Log
@@ -20,6 +20,7 @@ from proxy.telemetry.spans import Kind, Span, SpanWriter, Value
 Attributes: TypeAlias = dict[str, Value]
 
 SCOPE = "reprise"
+LOOKUP = "lookup"
 MODEL_CHARACTERS = 128
 STATE_CHARACTERS = 512
 METHODS = frozenset(
@@ -149,19 +150,27 @@ class Tracer:
         """A time in seconds that never runs backwards."""
         return self._monotonic()
 
-    def begin(self, traceparent: str | None, tracestate: str) -> Trace:
-        """The trace of a request, by what its head says; it goes on with that of its client.
+    def begin(self, headers: Fields) -> Trace | None:
+        """The trace of a request; it goes on with that of its client, if there is one.
 
-        What is malformed begins another one.
+        What is malformed begins another one. None where none is to be recorded.
         """
-        parent = None if traceparent is None else read_context(traceparent)
-        offset = self._clock.now() - self._monotonic()
-        if parent is not None:
-            context = parent._replace(span_id=self.draw(8))
-            return Trace(self, context, offset, parent, tracestate[:STATE_CHARACTERS])
-        drawn = self.draw(24)
-        flags = SAMPLED if self._chance() < self._sample else 0
-        return Trace(self, Context(drawn[:16], drawn[16:], flags), offset)
+        told = headers.getall("traceparent", ())
+        if told:
+            parent = read_context(",".join(told))
+            if parent is not None:
+                state = ",".join(headers.getall("tracestate", ()))[:STATE_CHARACTERS]
+                return Trace(self, parent.is_sampled, parent, state, self._offset())
+        if self._chance() < self._sample:
+            return Trace(self, is_sampled=True, offset=self._offset())
+        return None
+
+    def unsampled(self) -> Trace:
+        """A trace that is not recorded, for who is asked next."""
+        return Trace(self, is_sampled=False)
+
+    def _offset(self) -> float:
+        return self._clock.now() - self._monotonic()
 
     def report(self, exchange: Exchange) -> None:
         """Make the spans of an exchange that has ended."""
@@ -171,15 +180,14 @@ class Tracer:
         call = trace.call
         if call is not None and call.ended is None and not trace.flies:
             call.ended, call.error = exchange.ended, exchange.error
-            self.tell(call)
-        if not trace.context.flags & SAMPLED:
+            self.tell(trace, call)
+        if not trace.is_sampled:
             return
         if self._exporter.is_full:
-            self._exporter.drop(1 + len(trace.stages))
+            self._exporter.drop(1 + _count(exchange))
             return
         parent = trace.parent
         self._add(
-            trace,
             Span(
                 trace.context,
                 parent.span_id if parent is not None else b"",
@@ -194,19 +202,17 @@ class Tracer:
                 links=_links(trace),
             ),
         )
-        self._add_stages(trace)
+        self._add_lookup(trace, exchange)
 
-    def tell(self, call: Call) -> None:
+    def tell(self, trace: Trace, call: Call) -> None:
         """Make the span of a call that has ended."""
-        trace = call.trace
-        if not call.context.flags & SAMPLED:
+        if not trace.is_sampled:
             return
         if self._exporter.is_full:
             self._exporter.drop(1)
             return
         links = () if trace.cause is None else (trace.cause,)
         self._add(
-            trace,
             Span(
                 call.context,
                 trace.context.span_id if trace.cause is None else b"",
@@ -214,40 +220,33 @@ class Tracer:
                 Kind.CLIENT,
                 _wall(trace, call.began),
                 _wall(trace, call.ended or call.began),
-                _of_call(call),
+                _of_call(call, trace.kind),
                 has_failed=bool(call.error) or call.status >= 400,
                 state=trace.state,
                 links=links,
             ),
         )
 
-    def _add_stages(self, trace: Trace) -> None:
-        """The stages as a tree: what lies within `lookup` is a part of it."""
-        server = trace.context.span_id
-        parents = [stage for stage in trace.stages if stage.name == "lookup"]
-        ids = {stage: self.draw(8) for stage in parents}
-        for stage in trace.stages:
-            around = server
-            if stage not in ids:
-                around = next(
-                    (ids[one] for one in parents if one.began <= stage.began <= one.ended), server
-                )
-            span_id = ids.get(stage) or self.draw(8)
-            self._add(
-                trace,
-                Span(
-                    trace.context._replace(span_id=span_id),
-                    around,
-                    stage.name,
-                    Kind.INTERNAL,
-                    _wall(trace, stage.began),
-                    _wall(trace, stage.ended),
-                    _NONE,
-                    state=trace.state,
-                ),
-            )
+    def _add_lookup(self, trace: Trace, exchange: Exchange) -> None:
+        """How an answer was looked for, and the stages of that."""
+        ended = exchange.looked_up
+        if ended is None:
+            return
+        for stage in exchange.stages:
+            ended = max(ended, stage.ended)
+        lookup = self._add_stage(trace, trace.context, LOOKUP, exchange.started, ended)
+        for name, began, ended in exchange.stages:
+            self._add_stage(trace, lookup, name, began, ended)
 
-    def _add(self, trace: Trace, span: Span) -> None:
+    def _add_stage(
+        self, trace: Trace, around: Context, name: str, began: float, ended: float
+    ) -> Context:
+        context = around._replace(span_id=self.draw(8))
+        began_at, ended_at = _wall(trace, began), _wall(trace, ended)
+        self._add(Span(context, around.span_id, name, Kind.INTERNAL, began_at, ended_at, _NONE))
+        return context
+
+    def _add(self, span: Span) -> None:
         self._exporter.add(self._writer.span(span))
 
 
@@ -256,6 +255,11 @@ _NONE: Mapping[str, Value] = {}
 
 def _wall(trace: Trace, monotonic: float) -> int:
     return int((monotonic + trace.offset) * 1e9)
+
+
+def _count(exchange: Exchange) -> int:
+    """How many spans its lookup makes."""
+    return 0 if exchange.looked_up is None else 1 + len(exchange.stages)
 
 
 def _links(trace: Trace) -> tuple[Context, ...]:
@@ -312,7 +316,7 @@ def _add_forwarding(told: Attributes, exchange: Exchange) -> None:
         told[STORED] = exchange.stored
 
 
-def _of_call(call: Call) -> Attributes:
+def _of_call(call: Call, kind: str) -> Attributes:
     parts = urlsplit(call.url)
     told: Attributes = {
         METHOD: call.method if call.method in METHODS else _OTHER_METHOD,
@@ -331,8 +335,8 @@ def _of_call(call: Call) -> Attributes:
         told[RESENT] = 1
     if call.error or call.status >= 400:
         told[ERROR] = call.error or str(call.status)
-    if call.trace.kind:
-        told[BACKGROUND] = call.trace.kind
+    if kind:
+        told[BACKGROUND] = kind
     return told
 
 

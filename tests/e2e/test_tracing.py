@@ -7,6 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from proxy.app import App
@@ -367,6 +371,26 @@ async def test_a_call_of_the_proxys_own_is_a_trace_of_its_own(
     assert str(upstream.requests[1].header("traceparent")).startswith(f"00-{refresh.trace_id}-")
 
 
+async def test_the_trace_of_an_application_by_opentelemetrys_sdk_goes_on(
+    proxy: StartProxy, collector: Collector
+) -> None:
+    provider = TracerProvider()
+    sdk = OTLPSpanExporter(endpoint=f"{collector.url}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(sdk))
+    async with proxy(traced(collector)) as app:
+        with provider.get_tracer("app").start_as_current_span("application"):
+            fields: dict[str, str] = {}
+            TraceContextTextMapPropagator().inject(fields)
+            await ask(app.url, question(), fields=fields.items())
+        await collector.has(3)
+        await asyncio.to_thread(provider.shutdown)
+        spans = await collector.has(4)
+    application, one = named(spans, "application"), server(spans)
+    assert {span.trace_id for span in spans} == {application.trace_id}
+    assert one.parent == application.span_id
+    assert application.began < one.began < one.ended < application.ended
+
+
 async def test_log_lines_name_the_trace(proxy: StartProxy, collector: Collector) -> None:
     lines: list[bytes] = []
     async with proxy(traced(collector), log=lines) as app:
@@ -504,7 +528,7 @@ async def test_workers_send_for_themselves_and_their_examples_are_united(
             await ask(process.url, question())
             return len({span.resource["reprise.worker"] for span in collector.spans}) == 2
 
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while not await both():
                 pass
         accept = [("Accept", "application/openmetrics-text")]

@@ -21,7 +21,7 @@ PLACE = Place(
     namespace="reprise", service="injector", secret="injector-tls", configuration="injector"
 )
 NAMES = service_names(PLACE.service, PLACE.namespace)
-EVERY = 0.02
+EVERY = 0.05
 
 
 class Replica:

@@ -10,7 +10,6 @@ from proxy.core.classify import Lookup
 from proxy.core.exchange import Level
 from proxy.core.meaning.outcome import Meant, NoMatch
 from proxy.core.policy import Policy, SemanticRules
-from proxy.core.trace import Trace
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.aliases import Alias, Aliases
 from proxy.pipeline.lookup import lookup
@@ -71,7 +70,7 @@ class FakeSemantic:
         self.left = left
         self.wrong: tuple[bytes, bytes] | None = None
 
-    async def find(self, plan: Lookup, trace: Trace | None = None) -> Meant:
+    async def find(self, plan: Lookup) -> Meant:
         """Nothing."""
         return NoMatch("absent")
 

@@ -23,8 +23,11 @@ from tests.outside.image import standin
 ROOT = Path(__file__).parents[3]
 PLACE = Path(os.environ.get("REPRISE_IMAGE", ROOT / ".venv/share/image"))
 """Where buildah keeps its layers, and the stand-in is kept. `make clean` removes it."""
-TAG = "reprise:dev"
-WITHOUT_MODELS = "reprise:dev-exact"
+_VERSION = re.search(r'__version__ = "(.+)"', (ROOT / "proxy/__init__.py").read_text("utf-8"))
+assert _VERSION is not None
+TAG = f"reprise:{_VERSION[1]}"
+"""What the chart asks for, unless told otherwise."""
+WITHOUT_MODELS = f"{TAG}-exact"
 """Built a second time for the tests, without models and with no cache of what is ours."""
 _KEPT_STAGES = ("wheels", "libraries")
 """Those that a second build takes from the first: compiling and fetching take two minutes."""
@@ -66,11 +69,9 @@ def main() -> None:
 def about() -> dict[str, str]:
     """What the Dockerfile is told of the source, so that a commit always gives the same image."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct") or "0"
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "proxy/__init__.py").read_text("utf-8"))
-    assert version is not None
     return {
         "SOURCE_DATE_EPOCH": epoch,
-        "VERSION": version[1],
+        "VERSION": TAG.partition(":")[2],
         "REVISION": _git("rev-parse", "HEAD"),
         "CREATED": datetime.fromtimestamp(int(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

@@ -83,15 +83,22 @@ class Container(ProxyProcess):
         return subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - ours
 
 
-def run_once(image: Image, *arguments: str, bundle: Path) -> "subprocess.CompletedProcess[str]":
-    """`docker run --rm IMAGE ...`; waits until it has ended."""
+def run_once(
+    image: Image, *arguments: str, bundle: Path, stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """`docker run --rm -i IMAGE ...`; waits until it has ended."""
     bundle.mkdir()
     (bundle / "config.json").write_text(json.dumps(_specification(image, arguments, {})))
     state = str(bundle.parent / "state")
     command = ["crun", "--cgroup-manager=disabled", "--root", state, "run", "--bundle", str(bundle)]
     environment = {"PATH": os.environ["PATH"]}
     return subprocess.run(  # noqa: S603 - ours
-        [*command, bundle.name], check=False, capture_output=True, text=True, env=environment
+        [*command, bundle.name],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+        input=stdin,
     )
 
 

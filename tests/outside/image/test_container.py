@@ -193,6 +193,16 @@ def test_its_models_are_whole(image: Image, tmp_path: Path) -> None:
     assert names == {"all-minilm-l6-v2", "multilingual-e5-small"}
 
 
+def test_it_puts_sidecars_into_manifests(image: Image, tmp_path: Path) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "app"}}
+    pod["spec"] = {"containers": [{"name": "app", "image": "app"}]}
+    command = ("inject", "render", "-", "--upstream", "http://llm:8000")
+    told = run_once(image, *command, bundle=tmp_path / "inject", stdin=json.dumps(pod))
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "OPENAI_BASE_URL" in told.stdout
+    assert "127.0.0.1:11480" in told.stdout
+
+
 def test_without_an_upstream_it_says_what_is_missing(image: Image, tmp_path: Path) -> None:
     told = run_once(image, bundle=tmp_path / "bare")
     assert told.returncode == 2
