@@ -99,7 +99,7 @@ FROM ${BASE}
 # Python's own modules as bytecode: the base has none, and a root that is read-only keeps none.
 # Group 0 may write the data: OpenShift runs containers as a user of its choice, in that group.
 RUN python -B -m compileall -q -f --invalidation-mode unchecked-hash \
-        -x '/(site-packages|dist-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip|pydoc_data)/' \
+        -x '/(site-packages|dist-packages|tests?|idlelib|tkinter|turtledemo|ensurepip|pydoc_data)/' \
         "$(python -B -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" \
     && mkdir -m 0775 /var/lib/reprise \
     && chown 65532:0 /var/lib/reprise
