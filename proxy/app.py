@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import random
 import secrets
 from collections.abc import Callable
@@ -21,12 +22,12 @@ from proxy.core.cache.change import Change, Put
 from proxy.core.cache.epochs import in_force
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
-from proxy.core.exchange import Exchange
+from proxy.core.exchange import Exchange, Level
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.wire.operation import Operation, discover
 from proxy.core.wire.via import hop_value
 from proxy.oversight import Oversight
-from proxy.persistence import COUNTERS, Persistence
+from proxy.persistence import Persistence
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
@@ -57,18 +58,21 @@ from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats, lag
 from proxy.telemetry.audit import Audit
+from proxy.telemetry.catalog_traffic import UNKNOWN
+from proxy.telemetry.exposition import Exposition
+from proxy.telemetry.load import UpstreamLoad
 from proxy.telemetry.log import StructLog, trace_of
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.record_log import RecordLog
 from proxy.telemetry.report import Backlog, Reporter
 from proxy.telemetry.tally import Tally
+from proxy.telemetry.tracing import Tracer
 from proxy.upstream.client import MAX_FIELDS, AiohttpUpstream
 
 _SILENT = logging.getLogger("reprise.aiohttp")
 """aiohttp would print what is not HTTP to stderr: with a trace, and with the credentials in it."""
 _SILENT.disabled = True
 
-_COUNTERS = frozenset({"evictions", "vectors_left_out"})
 IDLE_SECONDS = 600.0
 """A client's connection without a request, or with half a head, ends after this."""
 
@@ -121,6 +125,10 @@ class App:
             worker=worker.number if worker else None,
         )
         self.metrics = Metrics(__version__)
+        self.metrics.configured(clock.now())
+        self._load = UpstreamLoad(clock.monotonic)
+        self._load.expect(pool.name for pool in dynamic.pools)
+        self.metrics.watch_load(self._load)
         self._tasks = Tasks(self._task_died)
         self._operations: tuple[Operation, ...] = discover()
         self._generation = 0
@@ -143,6 +151,7 @@ class App:
             max_header_bytes=static.max_header_bytes,
             via=hop_value(self._hop),
             tasks=self._tasks,
+            load=self._load,
         )
         self._chain = Chain(
             upstream=self._upstream,
@@ -263,6 +272,7 @@ class App:
         if static.record_requests:
             self._record = RecordLog(static.record_requests, self.log.emit)
         self._backlog = Backlog(self._report, loop.call_later)
+        self._tracer = self._make_tracer(config)
         self._handler = Handler(
             pipeline=self._pipeline(config),
             limits=_limits(config),
@@ -272,6 +282,7 @@ class App:
             log=self.log,
             clock=clock,
             id_prefix=f"req_{secrets.token_hex(4)}",
+            tracing=self._tracer,
         )
         self.reloader = Reloader(
             path,
@@ -310,8 +321,10 @@ class App:
             related=self._related,
             aliases=self._aliases,
             negatives=self._negatives,
+            tracer=self._tracer,
         )
-        self.metrics.watch(self.condition.figures, _COUNTERS | COUNTERS)
+        self.metrics.watch(self.condition.figures)
+        self.metrics.watch(self.reloader.figures)
         self._runners: list[web.BaseRunner] = []
         self._stop_watching: list[Callable[[], object]] = [self.semantic.stop]
         self.url = ""
@@ -392,6 +405,8 @@ class App:
             await runner.cleanup()
         await self._upstream.close()
         self._backlog.flush()
+        if self._tracer is not None:
+            await asyncio.to_thread(self._tracer.close)
         if self._record is not None:
             await asyncio.to_thread(self._record.close)
         self.log.emit("info", "stopped", {})
@@ -405,6 +420,7 @@ class App:
     def apply(self, config: Config) -> None:
         """Swap in a configuration; requests under way end with the one they began with."""
         dynamic = config.dynamic
+        self._load.expect(pool.name for pool in dynamic.pools)
         self._recorder.max_bytes = dynamic.memory_max_entry_bytes
         self._memory.resize(
             max_bytes=dynamic.memory_max_bytes,
@@ -430,17 +446,41 @@ class App:
 
     def exposition(self) -> bytes:
         """All metrics as of now, in Prometheus' text format."""
+        return self.exposed("").body
+
+    def exposed(self, accept: str) -> Exposition:
+        """All metrics as of now, in a format that the scraper's Accept names."""
         self._settle()
-        return self.metrics.exposition()
+        return self.metrics.exposed(accept)
 
     def _settle(self) -> None:
         """Let what has happened be stored and counted."""
         self._recorder.flush()
         self._backlog.flush()
 
+    def _make_tracer(self, config: Config) -> Tracer | None:
+        static = config.static
+        if not static.trace_endpoint:
+            return None
+        return Tracer(
+            endpoint=static.trace_endpoint,
+            headers=static.trace_headers,
+            service=static.trace_service,
+            sample=static.trace_sample,
+            version=__version__,
+            worker=self._worker.number if self._worker else None,
+            environment=os.environ,
+            clock=self._clock,
+            log=self.log,
+        )
+
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)
+        if self._tracer is not None:
+            self._tracer.report(exchange)
         self._tally.note(exchange)
+        if exchange.retried:
+            self._load.retried(exchange.pool)
         if exchange.asked is not None:
             self._keep(exchange)
 
@@ -472,6 +512,7 @@ class App:
             clock=self._clock,
             hop=self._hop,
             replicas=self._replicas,
+            tracing=self._tracer,
         )
 
     def _use_secret(self, secret: bytes) -> None:
@@ -491,6 +532,11 @@ class App:
         if plan.directives.is_background:
             tokens = stored.prompt_tokens + stored.completion_tokens
             self.metrics.background_tokens(Kind.CLIENT, tokens)
+        self.metrics.made(
+            stored.operation,
+            input_tokens=stored.prompt_tokens,
+            output_tokens=stored.completion_tokens,
+        )
         self._note(Put(stored, plan.key.followed))
         if self.semantic.meaning is not None:
             self.semantic.meaning.learn(plan, stored)
@@ -499,8 +545,8 @@ class App:
         if self.semantic.meaning is not None:
             self.semantic.meaning.forget(key, is_evicted=is_evicted)
 
-    def _heard(self, opinion: Opinion) -> None:
-        self.metrics.opinion(opinion.verdict)
+    def _heard(self, opinion: Opinion, level: Level | None) -> None:
+        self.metrics.opinion(opinion.verdict, level or UNKNOWN)
         told = {"entry": opinion.entry, "verdict": opinion.verdict}
         self.log.emit("info", "feedback", told)
 
@@ -517,7 +563,7 @@ class App:
     def _oversight(self) -> Oversight:
         return Oversight(
             condition=self.condition,
-            exposition=self.exposition,
+            exposed=self.exposed,
             settle=self._settle,
             reloader=self.reloader,
             secret=lambda: self._secret,
@@ -548,6 +594,8 @@ class App:
     def _reloaded(self, trigger: Trigger, result: ReloadResult) -> None:
         outcome = "applied" if result.applied else "failed" if result.problems else "unchanged"
         self.metrics.reload(trigger, outcome)
+        if result.applied:
+            self.metrics.configured(self._clock.now())
         self.log.emit(
             "error" if result.problems else "info",
             f"configuration {outcome}",

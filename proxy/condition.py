@@ -19,6 +19,8 @@ from proxy.server.handler import Handler
 from proxy.store.memory import MemoryStore
 from proxy.tasks import Tasks
 from proxy.telemetry import heartbeats
+from proxy.telemetry.described import Figures
+from proxy.telemetry.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class Condition:
     related: Related
     aliases: Aliases
     negatives: Negatives
+    tracer: Tracer | None = None
 
     def state(self) -> str:
         """ "ok" where requests are taken, else why it is not ready."""
@@ -60,14 +63,17 @@ class Condition:
 
     def _parts(self) -> dict[str, str]:
         """What may be broken while requests are served: "ok", "off", or what is wrong."""
-        return {"semantic": self.semantic.state(), **self.persistence.states()}
+        parts = {"semantic": self.semantic.state(), **self.persistence.states()}
+        if self.tracer is not None:
+            parts["tracing"] = self.tracer.state
+        return parts
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> Figures:
         """What is as it is now, as against what is counted."""
         return {
             "entries": len(self.memory),
             "store_bytes": self.memory.size_bytes,
-            "evictions": self.memory.evictions,
+            "evictions": dict(self.memory.evictions),
             "in_flight_requests": self.handler.in_flight,
             "flights": len(self.fetcher.flights),
             "connections": len(self.server.connections),
@@ -80,4 +86,5 @@ class Condition:
             "negative_pairs": len(self.negatives),
             **self.semantic.figures(),
             **self.persistence.figures(),
+            **(self.tracer.figures() if self.tracer is not None else {}),
         }

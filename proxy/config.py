@@ -75,6 +75,11 @@ class Static:
     redis_log_entries: int = field(metadata={"path": "persist.redis.log_entries"})
     redis_snapshot_every: float = field(metadata={"path": "persist.redis.snapshot_every"})
     redis_collapse_wait: float = field(metadata={"path": "persist.redis.collapse_wait"})
+    trace_endpoint: str = field(metadata={"path": "tracing.endpoint"})
+    """A URL with its path; empty for none."""
+    trace_sample: float = field(metadata={"path": "tracing.sample"})
+    trace_headers: Mapping[str, str] = field(metadata={"path": "tracing.headers"}, repr=False)
+    trace_service: str = field(metadata={"path": "tracing.service_name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,10 @@ def _static(file: File) -> Static:
         redis_log_entries=file.persist.redis.log_entries,
         redis_snapshot_every=file.persist.redis.snapshot_every,
         redis_collapse_wait=file.persist.redis.collapse_wait,
+        trace_endpoint=file.tracing.endpoint,
+        trace_sample=file.tracing.sample,
+        trace_headers=file.tracing.headers,
+        trace_service=file.tracing.service_name,
     )
 
 

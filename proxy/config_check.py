@@ -162,11 +162,19 @@ def _across(values: dict[str, Any]) -> Iterator[tuple[Steps, str, str]]:
         if semantic.get("index") == "redis" and not _redis_url(values):
             remedy = "name a Redis by persist.redis.url"
             yield ("semantic", "index"), "is redis, and there is no Redis", remedy
+    yield from _across_tracing(values.get("tracing"))
     admin = values.get("admin", {})
     own = admin.get("listen", _ADMIN_LISTEN) if isinstance(admin, dict) else _ADMIN_LISTEN
     if str(own) == str(values.get("listen", _LISTEN)) and not str(own).endswith(":0"):
         steps = ("listen",) if "listen" in values else ("admin", "listen")
         yield steps, "is also the address of the other listener", "write another port"
+
+
+def _across_tracing(tracing: object) -> Iterator[tuple[Steps, str, str]]:
+    headers = tracing.get("headers") if isinstance(tracing, dict) else None
+    if isinstance(headers, dict):
+        for header, message, remedy in _across_headers(headers, None):
+            yield ("tracing", "headers", header), message, remedy
 
 
 def _redis_url(values: dict[str, Any]) -> object:

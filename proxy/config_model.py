@@ -28,6 +28,7 @@ from proxy.config_types import (
     Patterns,
     RedisPrefix,
     RedisUrl,
+    Sample,
     Scope,
     Scripts,
     Secret,
@@ -36,8 +37,10 @@ from proxy.config_types import (
     Size,
     Temperature,
     Timeout,
+    TraceEndpoint,
     Url,
     Whole,
+    Word,
     Words,
 )
 
@@ -408,6 +411,28 @@ class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = setting("info", "The least that is said.")
 
 
+class Tracing(Section):
+    """Traces of requests, sent to an OpenTelemetry collector."""
+
+    endpoint: TraceEndpoint = setting(
+        "",
+        "The collector's URL (OTLP over HTTP); `/v1/traces` is appended where it has no path. "
+        "Empty traces nothing.",
+        restart=True,
+    )
+    sample: Sample = setting(
+        1.0,
+        "Share of the traces that begin here which are recorded; a client's own trace says itself.",
+        restart=True,
+    )
+    headers: Headers = setting(
+        {},
+        "Further headers of requests to the collector. Secrets come from the environment.",
+        restart=True,
+    )
+    service_name: Word = setting("reprise", "The service's name in traces.", restart=True)
+
+
 class Shutdown(Section):
     """What happens on SIGTERM."""
 
@@ -464,6 +489,7 @@ class File(Section):
     semantic: Semantic = section(Semantic, "Answers to questions that mean the same.")
     privacy: Privacy = section(Privacy, "What is kept and told of the text of requests.")
     log: Log = section(Log, "What is written to stderr.")
+    tracing: Tracing = section(Tracing, "Traces of requests.")
     shutdown: Shutdown = section(Shutdown, "What happens on SIGTERM.")
     routes: Annotated[tuple[RouteModel, ...], Field(strict=False)] = setting(
         (), "Other settings for some requests; the first match wins."

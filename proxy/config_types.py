@@ -36,6 +36,7 @@ from proxy.config_values import (
     parse_secret,
     parse_size,
     parse_timeout,
+    parse_trace_endpoint,
     parse_upstream_header_name,
     parse_url,
     parse_word,
@@ -102,6 +103,12 @@ Share = Annotated[
     Field(ge=0, le=0.5),
     BeforeValidator(_typed),
     _or_env({"type": "number", "minimum": 0, "maximum": 0.5}),
+]
+Sample = Annotated[
+    float,
+    Field(ge=0, le=1),
+    BeforeValidator(_typed),
+    _or_env({"type": "number", "minimum": 0, "maximum": 1}),
 ]
 Similarity = Annotated[
     float,
@@ -171,6 +178,11 @@ OptionalUrl = Annotated[
     str | None,
     PlainValidator(lambda value: None if value is None else parse_url(value)),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+]
+TraceEndpoint = Annotated[
+    str,
+    PlainValidator(parse_trace_endpoint),
+    _text_schema(examples=["http://collector:4318"]),
 ]
 RedisUrl = Annotated[
     str,

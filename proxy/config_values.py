@@ -1,6 +1,7 @@
 """The notations of the configuration: durations, sizes, addresses, URLs, scopes, patterns."""
 
 import re
+from urllib.parse import urlsplit
 
 from proxy.core.address import Address
 from proxy.core.upstream_url import HOST, PRINTABLE, BadUpstreamUrl, normalized
@@ -175,6 +176,14 @@ def parse_url(value: object) -> str:
         return normalized(check_text(value))
     except BadUpstreamUrl as error:
         raise ConfigValueError(error.message, error.remedy) from error
+
+
+def parse_trace_endpoint(value: object) -> str:
+    """An OTLP collector's URL: without a path, that of OTLP over HTTP is appended; "" for none."""
+    if check_text(value) == "":
+        return ""
+    url = parse_url(value)
+    return url if urlsplit(url).path else f"{url}/v1/traces"
 
 
 _REDIS_HOST = re.compile(rf"(?:{HOST.pattern})(:[0-9]{{1,5}})?", re.ASCII)

@@ -27,7 +27,7 @@ from proxy.semantic_loader import SemanticLoader
 from proxy.server.handler import Handler
 from proxy.store.memory import MemoryStore
 from proxy.telemetry.audit import Audit
-from proxy.telemetry.metrics import CONTENT_TYPE
+from proxy.telemetry.exposition import Exposition
 from proxy.telemetry.tally import Tally
 
 
@@ -39,7 +39,8 @@ class Oversight:
     """
 
     condition: Condition
-    exposition: Callable[[], bytes]
+    exposed: Callable[[str], Exposition]
+    """All metrics, in a format that an Accept field names."""
     settle: Callable[[], None]
     """Lets what has happened be stored and counted."""
     reloader: Reloader
@@ -74,8 +75,7 @@ class Oversight:
             token=self.reloader.current.static.admin_token,
             state=self.condition.state,
             detail=self.condition.detail,
-            metrics=self.exposition,
-            metrics_content_type=CONTENT_TYPE,
+            metrics=self.exposed,
             config=lambda: self.reloader.current.redacted(),
             reload=reload,
             invalidation=self._invalidation(),

@@ -12,9 +12,8 @@ from proxy.core.cache.change import Change
 from proxy.core.cache.freshness import KEPT_STALE_SECONDS
 from proxy.pipeline.ledger import Ledger
 from proxy.ports import Clock, Journal, Shared
-from proxy.redis_link import link
 from proxy.redis_link.link import RedisLink
-from proxy.store import disk, redis_journal, secret, shared
+from proxy.store import disk, secret
 from proxy.store.directory import default_directory
 from proxy.store.disk import DiskJournal
 from proxy.store.recall import Recall
@@ -24,10 +23,9 @@ from proxy.store.redis_leases import Leases
 from proxy.store.redis_secret import secret as common_secret
 from proxy.store.shared import SharedEntries
 from proxy.tasks import Beat, Tasks
+from proxy.telemetry.described import Figures
 from proxy.telemetry.log import Log
 
-COUNTERS = disk.COUNTERS | link.COUNTERS | redis_journal.COUNTERS | shared.COUNTERS
-"""Those of the figures that only grow."""
 KNOWN_TO_ENTRIES = 4
 """Redis may hold so many times what one process holds; a key costs 1.2 bytes."""
 OPEN_SECONDS = 1.0
@@ -152,7 +150,7 @@ class Persistence:
             states["redis"] = self._redis.state
         return states
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> Figures:
         """What /metrics shows of it."""
         return {
             **(self._disk.figures() if self._disk is not None else {}),
@@ -275,6 +273,11 @@ class _Redis:
         """ "ok", or "down"."""
         return "down" if self.link.is_open else "ok"
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> Figures:
         """What /metrics shows of it."""
-        return {**self.link.figures(), **self.journal.figures(), **self.shared.figures()}
+        return {
+            "redis_failures": self.link.failures,
+            **self.link.figures(),
+            **self.journal.figures(),
+            **self.shared.figures(),
+        }

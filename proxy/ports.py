@@ -121,6 +121,8 @@ class UpstreamRequest(NamedTuple):
     deadlines: Deadlines
     fresh_connection: bool = False
     """Do not use a pooled connection."""
+    upstream: str = ""
+    """The upstream's name in the configuration, under which the call is counted."""
 
 
 class UpstreamReply(Protocol):

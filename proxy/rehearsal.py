@@ -140,7 +140,7 @@ class Rehearsal:
                 aliases=aliases,
                 negatives=negatives,
                 clock=clock,
-                on_opinion=lambda opinion: None,
+                on_opinion=lambda opinion, level: None,
             ),
             turns=turns,
             background=background,

@@ -13,6 +13,7 @@ from watchfiles import awatch
 from proxy.config import Config, static_changes
 from proxy.config_file import ConfigError, Problem, read_bytes
 from proxy.tasks import Beat
+from proxy.telemetry.described import Figures
 
 Trigger: TypeAlias = Literal["file", "signal", "admin"]
 
@@ -81,6 +82,17 @@ class Reloader:
     def current(self) -> Config:
         """The configuration in force."""
         return self._current
+
+    def figures(self) -> Figures:
+        """What /metrics shows of the configuration in force."""
+        dynamic = self._current.dynamic
+        return {
+            "config_hash_info": {self._current.digest: 1},
+            "config_restart_required": float(bool(self._last.restart_required)),
+            "entries_limit": dynamic.memory_max_entries,
+            "store_limit_bytes": dynamic.memory_max_bytes,
+            "semantic_error_budget_ratio": dynamic.policy.semantic.max_error_rate,
+        }
 
     async def reload(self, trigger: Trigger) -> ReloadResult:
         """Take over what the file says now."""

@@ -77,7 +77,6 @@ OWNERS: dict[str, set[str]] = {
     "hnswlib": {"semantic"},
     "redis": {"redis_link"},
     "msgpack": {"store"},
-    "opentelemetry": {"telemetry"},
     "cryptography": {"k8s"},
 }
 """The rooms in which each library may be imported."""

@@ -304,6 +304,11 @@ persist:
     log_entries: 1
     snapshot_every: 1s
     collapse_wait: 1s
+tracing:
+  endpoint: http://collector:4318
+  sample: 0.5
+  headers: {x-team: search}
+  service_name: llm-cache
 """
 
 
@@ -333,6 +338,8 @@ def test_static_part_of_a_running_process_stays(file: Path) -> None:
     assert (shown["semantic"]["encoders"], shown["semantic"]["scan_below"]) == ([], 1)
     assert shown["semantic"]["deadline"] == "1s"
     assert shown["persist"]["redis"]["url"] == "redis://***@h/0"
+    assert running.static.trace_endpoint == "http://collector:4318/v1/traces"
+    assert shown["tracing"]["headers"] == {"x-team": "***"}
     assert new.redacted()["listen"] == "127.0.0.1:8080"
 
 

@@ -15,9 +15,8 @@ from proxy.core.head import CREDENTIAL_FIELDS, VARIANT_FIELDS
 from proxy.core.wire.headers import STORED
 from proxy.core.wire.operation import discover
 from proxy.redis_link.errors import Reason
-from proxy.redis_link.link import COUNTERS as LINK_COUNTERS
-from proxy.store.shared import COUNTERS as SHARED_COUNTERS
-from proxy.telemetry.united import GAUGES
+from proxy.telemetry.catalog_parts import REDIS as REDIS_METRICS
+from proxy.telemetry.tracing import ATTRIBUTES
 
 ROOT = Path(__file__).parent.parent
 HTTP = (ROOT / "docs" / "http.md").read_text("utf-8")
@@ -51,11 +50,11 @@ def test_the_http_contract_names_it(name: str) -> None:
     "name",
     [
         *Reason,
-        *(name for name in LINK_COUNTERS | SHARED_COUNTERS if "failures" not in name),
+        *(one.family.removeprefix("reprise_") for one in REDIS_METRICS if not one.labels),
     ],
 )
 def test_the_page_on_redis_names_it(name: str) -> None:
-    assert f"`{name}`" in REDIS or f"`reprise_{name}`" in REDIS
+    assert f"`{name}`" in REDIS
 
 
 def test_the_http_contract_names_every_way_to_the_upstream() -> None:
@@ -83,7 +82,7 @@ def test_the_changelog_knows_the_version() -> None:
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
 
 
-def test_the_united_gauges_are_told_of() -> None:
-    operations = (ROOT / "docs" / "operations.md").read_text("utf-8")
-    for name in GAUGES:
-        assert f"`{name.removeprefix('reprise_')}`" in operations, name
+def test_the_attributes_of_spans_are_told_of() -> None:
+    tracing = (ROOT / "docs" / "tracing.md").read_text("utf-8")
+    for name, meaning in ATTRIBUTES.items():
+        assert f"| `{name}` | {meaning} |" in tracing, name

@@ -17,11 +17,12 @@ async def until(condition: Callable[[], object], *, within: float = DEADLINE) ->
 
 
 def figure(app: App, name: str) -> float:
-    """A metric without labels, as a scrape sees it; `name` without the prefix."""
-    for line in app.exposition().decode().splitlines():
-        if line.startswith(f"reprise_{name} "):
-            return float(line.split()[1])
-    raise AssertionError(name)
+    """A metric as a scrape sees it, the sum over its labels; `name` without the prefix."""
+    lines = app.exposition().decode().splitlines()
+    found = [line for line in lines if line.startswith((f"reprise_{name} ", f"reprise_{name}{{"))]
+    if not found:
+        raise AssertionError(name)
+    return sum(float(line.rpartition(" ")[2]) for line in found)
 
 
 def is_idle(app: App) -> Callable[[], bool]:

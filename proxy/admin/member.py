@@ -46,15 +46,19 @@ def asking(
     *,
     target: URL | None = None,
     seconds: float | None = None,
+    accept: str = "",
 ) -> Ask:
-    """Asks a worker what was asked of us, or `target` in its place, within ASK_SECONDS."""
+    """Asks a worker what was asked of us, or `target` in its place, within ASK_SECONDS.
+
+    With `accept` in place of the field of that name.
+    """
 
     async def ask(member: Member) -> Answer | None:
         try:
             async with (
                 asyncio.timeout(ASK_SECONDS if seconds is None else seconds),
                 _session(member) as session,
-                _sent(session, request, target or request.rel_url, body) as response,
+                _sent(session, request, target or request.rel_url, body, accept) as response,
             ):
                 content_type = response.headers.get("Content-Type", "")
                 return Answer(response.status, await response.read(), content_type)
@@ -106,8 +110,12 @@ def _sent(
     request: web.Request,
     target: URL,
     body: bytes | aiohttp.StreamReader | None,
+    accept: str = "",
 ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
-    fields = [(n, v) for n, v in request.headers.items() if n.lower() not in _BETWEEN_TWO]
+    replaced = _BETWEEN_TWO | {"accept"} if accept else _BETWEEN_TWO
+    fields = [(n, v) for n, v in request.headers.items() if n.lower() not in replaced]
+    if accept:
+        fields.append(("Accept", accept))
     if _ACTOR not in request.headers:  # to the worker all come from us
         fields.append((_ACTOR, request.remote or ""))
     return session.request(

@@ -15,6 +15,7 @@ from proxy.core.errors import BadRequest
 from proxy.core.model import Fields, Request
 from proxy.pipeline import feedback
 from proxy.pipeline.feedback import Opinion
+from proxy.telemetry.exposition import Exposition
 from proxy.telemetry.tally import By
 
 Json: TypeAlias = dict[str, Any]
@@ -36,8 +37,8 @@ class Controls:
     """"ok" where requests are taken, else why the listener is not ready."""
     detail: Callable[[], Json]
     """How background tasks and parts are doing; none of it makes the listener unready."""
-    metrics: Callable[[], bytes]
-    metrics_content_type: str
+    metrics: Callable[[str], Exposition]
+    """All metrics, in a format that the Accept field names."""
     config: Callable[[], Json]
     reload: Callable[[], Awaitable[Json]]
     """Reload the configuration; "problems" in the answer means that nothing was changed."""
@@ -94,11 +95,9 @@ class _Admin:
         return web.Response(text=f"{state}\n", status=status)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Prometheus' text format."""
-        return web.Response(
-            body=self._controls.metrics(),
-            headers={"Content-Type": self._controls.metrics_content_type},
-        )
+        """OpenMetrics where the scraper takes it, else Prometheus' text format."""
+        told = self._controls.metrics(request.headers.get("Accept", ""))
+        return web.Response(body=told.body, headers={"Content-Type": told.content_type})
 
     async def version(self, request: web.Request) -> web.Response:
         """What is running."""

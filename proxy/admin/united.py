@@ -20,7 +20,7 @@ from proxy.admin.answer import MAX_LIMIT, error_answer, json_answer, limit_of
 from proxy.admin.listener import MAX_BODY_BYTES, guard, wants_detail
 from proxy.admin.member import SILENT, Ask, Member, asking, begun, read, relayed
 from proxy.admin.merge import Answer, Json, Merge
-from proxy.telemetry.metrics import CONTENT_TYPE
+from proxy.telemetry.exposition import OPENMETRICS
 from proxy.telemetry.united import Page, UnitedMetrics
 
 QUIET = "reprise.aiohttp"
@@ -118,17 +118,21 @@ class _United:
         return json_answer({"state": state, "workers": told}, status)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Prometheus' text format."""
-        answers = await self._ask_all(asking(request, seconds=METRICS_SECONDS))
+        """OpenMetrics where the scraper takes it, else Prometheus' text format."""
+        asks = asking(request, seconds=METRICS_SECONDS, accept=OPENMETRICS)
+        answers = await self._ask_all(asks)
         pages = [
             Page(member.number, member.run, answer.body.decode())
             for member, answer in answers
             if answer is not None and not answer.is_error
         ]
-        body = self._metrics.exposition(
-            pages, workers=len(self._fleet.members()), restarts=self._fleet.restarts()
+        told = self._metrics.exposition(
+            pages,
+            workers=len(self._fleet.members()),
+            restarts=self._fleet.restarts(),
+            accept=request.headers.get("Accept", ""),
         )
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=told.body, headers={"Content-Type": told.content_type})
 
     async def version(self, request: web.Request) -> web.StreamResponse:
         """What is running, and how often."""

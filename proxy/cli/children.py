@@ -12,14 +12,14 @@ from pathlib import Path
 LLAMA_SERVER = """
 import sys, xllamacpp
 params = xllamacpp.CommonParams()
-params.model.path = sys.argv[1]
+params.model.path, params.hostnames = sys.argv[1], [sys.argv[2]]
 params.model_alias = {"smollm2"}
 params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 4096, 2, 1
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
-"""Serves the model given as argument on a free port until its standard input closes.
+"""Serves the model on the address given, at a free port, until its standard input closes.
 
 One thread: two are twice as fast on idle cores, and ten times slower where they have to share.
 """
@@ -44,7 +44,7 @@ def find_model() -> Path | None:
 
 def llama_server(model: Path) -> contextlib.AbstractContextManager[str]:
     """llama.cpp's own server on a free port; gives its URL. Ends with us in any case."""
-    return run_child([sys.executable, "-c", LLAMA_SERVER, str(model)], str.strip)
+    return run_child([sys.executable, "-c", LLAMA_SERVER, str(model), "127.0.0.1"], str.strip)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import click
 
 from proxy.cli.inject_render import render
 from proxy.cli.inject_settings import settings_of, sidecar_options
+from proxy.cli.inject_tls import Files, Own, tls_options
 from proxy.config_values import ConfigValueError, parse_address
 from proxy.core.address import Address
 from proxy.telemetry.log import LEVELS
@@ -35,15 +36,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str) -> Ad
 
 @inject.command("serve")
 @sidecar_options
-@click.option(
-    "--tls-cert",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The certificate and its chain (PEM). It may change while this runs.",
-)
-@click.option(
-    "--tls-key", type=click.Path(path_type=Path), required=True, help="The certificate's key (PEM)."
-)
+@tls_options
 @click.option(
     "--listen", metavar="HOST:PORT", default="*:8443", show_default=True, callback=_address
 )
@@ -66,8 +59,7 @@ def serve(
     path: Path | None,
     image: str | None,
     upstream: str | None,
-    tls_cert: Path,
-    tls_key: Path,
+    tls: Files | Own,
     listen: Address,
     admin_listen: Address,
     namespace: str,
@@ -92,7 +84,7 @@ def serve(
     sys.exit(
         serving.run(
             settings,
-            serving.files(tls_cert, tls_key),
+            tls,
             listen=listen,
             admin_listen=admin_listen,
             log_level=log_level,

@@ -1,42 +1,38 @@
 """The injector as a process: its listeners, its log, and how it ends."""
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeAlias
 
 import click
 import uvloop
 
+from proxy.cli.inject_tls import Files, Own
 from proxy.clock import SystemClock
 from proxy.core.address import Address
 from proxy.k8s.certificate_files import CertificateFiles
+from proxy.k8s.cluster import NoCluster, cluster_around
+from proxy.k8s.rotation import Place, Rotator
 from proxy.k8s.settings import Settings
 from proxy.k8s.tls import CertificateSource
 from proxy.k8s.webhook import Webhook
 from proxy.server.listening import bound, url_of
 from proxy.telemetry.log import LineWriter, Log, StructLog
 
-Source: TypeAlias = Callable[[Log], CertificateSource]
-"""Makes the source of certificates, with the log that it is to write to."""
-
-
-def files(certificate: Path, key: Path) -> Source:
-    """Certificates from two files."""
-    return lambda log: CertificateFiles(certificate, key, log=log)
-
 
 def run(
-    settings: Settings, source: Source, *, listen: Address, admin_listen: Address, log_level: str
+    settings: Settings, tls: Files | Own, *, listen: Address, admin_listen: Address, log_level: str
 ) -> int:
     """Serve until a signal ends it; the exit status."""
     writer = LineWriter(sys.stdout.fileno())
     log = StructLog(writer.write, form="auto", level=log_level, wall=SystemClock.now)
-    webhook = Webhook(settings, source(log), log=log, clock=SystemClock())
     try:
+        webhook = Webhook(settings, _source(tls, log), log=log, clock=SystemClock())
         uvloop.run(_serve(webhook, log, listen, admin_listen))
+    except NoCluster as error:
+        click.echo(f"--tls-secret: {error}.", err=True)
+        return 2
     except OSError as error:
         click.echo(
             f"Cannot listen on {error}. Choose another by --listen or --admin-listen.", err=True
@@ -45,6 +41,15 @@ def run(
     finally:
         writer.close()
     return 0
+
+
+def _source(tls: Files | Own, log: Log) -> CertificateSource:
+    if isinstance(tls, Files):
+        return CertificateFiles(tls.certificate, tls.key, log=log)
+    clock = SystemClock()
+    cluster = cluster_around(os.environ, account=tls.account, clock=clock)
+    place = Place(tls.namespace, tls.service, tls.secret, tls.configuration)
+    return Rotator(cluster, place, clock=clock, log=log)
 
 
 async def _serve(webhook: Webhook, log: Log, listen: Address, admin_listen: Address) -> None:

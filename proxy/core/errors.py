@@ -136,3 +136,13 @@ class UpstreamTimeout(UpstreamError):
     status = 504
     reason = b"Gateway Timeout"
     code = "upstream_timeout"
+
+
+def codes() -> tuple[str, ...]:
+    """The codes of all errors of our own."""
+    found, ahead = [], [ProxyError]
+    while ahead:
+        error = ahead.pop(0)
+        found.append(error.code)
+        ahead += error.__subclasses__()
+    return tuple(dict.fromkeys(found))

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from proxy.core.model import Request
+from proxy.core.trace import Trace
 
 
 class Fwd(StrEnum):
@@ -27,6 +28,27 @@ class Level(StrEnum):
     """The same question was answered so before."""
     NEGATIVE = "negative"
     """The upstream refused the same request a moment ago."""
+
+
+class Stage(StrEnum):
+    """A part of looking an answer up."""
+
+    KEY = "key"
+    """By its exact key, in this process."""
+    REPLICAS = "replicas"
+    """By its exact key, at the replicas."""
+    EMBED = "embed"
+    SEARCH = "search"
+    GATE = "gate"
+    """Guards and verifier."""
+
+
+class Timed(NamedTuple):
+    """When a stage began and ended, in monotonic seconds."""
+
+    stage: Stage
+    began: float
+    ended: float
 
 
 class Asked(NamedTuple):
@@ -94,7 +116,15 @@ class Exchange:
     """The guard that objected to the nearest one."""
     meaning_seconds: float | None = None
     """How long it took to look by meaning."""
+    looked_up: float | None = None
+    """Monotonic seconds at which it was known whether there is an answer by key."""
+    stages: tuple[Timed, ...] = ()
+    """The further stages of looking an answer up, where there were any."""
     saved_tokens: int = 0
     """Completion tokens that a hit spared the upstream."""
+    saved_prompt_tokens: int = 0
+    """Prompt tokens that it spared it."""
     asked: Asked | None = None
     """Set only where somebody keeps requests."""
+    trace: Trace | None = None
+    """Set where traces are wanted, if it is sampled, or as soon as others are to be told of it."""

@@ -8,6 +8,8 @@ from proxy.tasks import Beat
 from proxy.telemetry.log import Log
 
 LOOKS_EVERY = 5.0
+MOST_READS = 5
+"""In one look, until two in a row are alike."""
 
 
 class CertificateFiles:
@@ -38,6 +40,14 @@ class CertificateFiles:
 
     def _read(self) -> tuple[bytes, bytes] | str:
         """Both, or why not."""
+        found: tuple[bytes, bytes] | str = ""
+        for _ in range(MOST_READS):
+            before, found = found, self._read_once()
+            if found == before:
+                break  # else they were swapped meanwhile, maybe between the two
+        return found
+
+    def _read_once(self) -> tuple[bytes, bytes] | str:
         try:
             return self._certificate.read_bytes(), self._key.read_bytes()
         except OSError as error:

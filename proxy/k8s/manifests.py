@@ -149,7 +149,7 @@ class _JsonDocument:
     def text(self) -> str:
         if not self._is_changed:
             return self._text
-        return json.dumps(self.value, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(self.value, indent=2) + "\n"
 
 
 class _YamlDocument:

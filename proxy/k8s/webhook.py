@@ -15,7 +15,6 @@ from proxy.ports import Clock
 from proxy.tasks import Beat, Tasks
 from proxy.telemetry.admissions import Admissions
 from proxy.telemetry.log import Log, trace_of
-from proxy.telemetry.metrics import CONTENT_TYPE
 
 PATH = "/mutate"
 MAX_BODY_BYTES = 8 * 1024 * 1024
@@ -150,9 +149,9 @@ class Webhook:
             return web.Response(text="no certificate\n", status=503)
         return web.Response(text="ok\n")
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
-        body = self.admissions.exposition()
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+    async def _metrics(self, request: web.Request) -> web.Response:
+        told = self.admissions.exposed(request.headers.get("Accept", ""))
+        return web.Response(body=told.body, headers={"Content-Type": told.content_type})
 
     def _task_died(self, name: str, error: BaseException) -> None:
         self._log.emit("error", "background task died", {"task": name, **trace_of(error)})

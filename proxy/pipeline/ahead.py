@@ -7,6 +7,7 @@ from proxy.core.cache.outcome import Hit, Stale
 from proxy.core.classify import Lookup
 from proxy.core.exchange import Level
 from proxy.core.model import Request
+from proxy.core.trace import Trace
 from proxy.pipeline.background import Background, Kind, Wanted
 from proxy.ports import Clock, Store
 
@@ -25,8 +26,10 @@ class Ahead:
         self._clock = clock
         self._counts: OrderedDict[bytes, int] = OrderedDict()
 
-    def note(self, request: Request, plan: Lookup, found: Hit | Stale) -> None:
-        """An answer was served that is perhaps near its end."""
+    def note(
+        self, request: Request, plan: Lookup, found: Hit | Stale, cause: Trace | None = None
+    ) -> None:
+        """An answer was served that is perhaps near its end; `cause` is the trace of that."""
         stored = found.stored
         if isinstance(found, Hit) and found.level is not Level.EXACT:
             return  # it was stored for another question, which nobody has asked now
@@ -44,4 +47,6 @@ class Ahead:
             return there is stored and stored.ttl > 0  # not purged, not fetched anew meanwhile
 
         tokens = stored.prompt_tokens + stored.completion_tokens
-        self._background.ask(Wanted(Kind.REFRESH, request, plan, tokens, stored.created, is_wanted))
+        self._background.ask(
+            Wanted(Kind.REFRESH, request, plan, tokens, stored.created, is_wanted, cause)
+        )

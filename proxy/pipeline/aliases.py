@@ -80,6 +80,10 @@ class Aliases:
             self.losses += 1
         return alias
 
+    def has_target(self, target: bytes) -> bool:
+        """Whether an entry answered other questions than its own."""
+        return any(alias.target == target for alias in self._aliases.values())
+
     def pop_all(self, target: bytes) -> tuple[list[Alias], set[bytes]]:
         """Forget all that were answered with one entry.
 

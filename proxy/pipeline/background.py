@@ -12,6 +12,7 @@ from proxy.core.classify import Lookup
 from proxy.core.errors import BackgroundBusy
 from proxy.core.exchange import Exchange
 from proxy.core.model import Request
+from proxy.core.trace import Trace, offshoot
 from proxy.pipeline.fetch import Fetcher
 from proxy.pipeline.turns import Turns
 from proxy.ports import Clock, Store
@@ -57,6 +58,8 @@ class Wanted:
     """Wall time in seconds: what another replica has made later does as well."""
     is_wanted: Callable[[], bool]
     """Whether it is, still; asked again when its turn has come."""
+    cause: Trace | None = None
+    """The trace of the client's request for whose sake it is made."""
 
 
 class Background:
@@ -137,7 +140,14 @@ class Background:
             self._turns.give_back()
             return Result.OVER_BUDGET
         request = wanted.request
-        exchange = Exchange(self._clock.monotonic(), request.method, request.path)
+        exchange = Exchange(
+            self._clock.monotonic(),
+            request.method,
+            request.path,
+            operation=plan.operation.name,
+            model=plan.model,
+            trace=offshoot(wanted.cause, wanted.kind),
+        )
         newer_than = wanted.newer_than
         is_stored = await self._fetcher.fetch_unread(request, plan, exchange, newer_than)
         if is_stored is None:

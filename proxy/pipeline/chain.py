@@ -111,6 +111,7 @@ class Chain:
             length=len(data),
             deadlines=_DEADLINES,
             fresh_connection=True,  # a retry could do it twice
+            upstream=pool.name,
         )
         try:
             reply = await self._upstream.send(request)

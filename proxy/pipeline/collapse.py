@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from proxy.core.cache.selector import Selector
 from proxy.core.errors import ProxyError, UpstreamBroken
 from proxy.core.model import Response
+from proxy.core.trace import Trace
 from proxy.pipeline.record import Recording
 
 WINDOW_BYTES = 1 << 20
@@ -66,6 +67,8 @@ class Flight:
         """Other replicas wait for its answer."""
         self.timer: asyncio.TimerHandle | None = None
         """Ends a flight without readers."""
+        self.trace: Trace | None = None
+        """That of the request for which the call is made."""
         self._keep_bytes = keep_bytes
         self._on_alone = on_alone
         self._on_ended = on_ended

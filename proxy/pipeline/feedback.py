@@ -12,6 +12,7 @@ from proxy.core.cache.entry_name import is_name, own_part, told_name, upstream_p
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import readable_tenants
 from proxy.core.errors import BadRequest, NoSuchEntry
+from proxy.core.exchange import Level
 from proxy.core.meaning.comparable import compared_text
 from proxy.core.meaning.negatives import Negatives
 from proxy.core.model import Request, Response
@@ -58,11 +59,12 @@ class Feedback:
         aliases: Aliases,
         negatives: Negatives,
         clock: Clock,
-        on_opinion: Callable[[Opinion], None],
+        on_opinion: Callable[[Opinion, Level | None], None],
         on_rejected: Callable[[Rejected], None] = lambda rejected: None,
         chain: Chain | None = None,
     ) -> None:
-        """`on_opinion` is told each one that was taken, `on_rejected` what has gone for it.
+        """`on_opinion` is told each one that was taken, and how the answer was found, if that is
+        known; `on_rejected` what has gone for it.
 
         `chain` passes on those of clients.
         """
@@ -131,9 +133,19 @@ class Feedback:
         return True
 
     def _act(self, opinion: Opinion, stored: StoredResponse) -> None:
+        level = self._level(stored.key, opinion.question)
         if opinion.verdict is Verdict.WRONG:
             self._take_back(stored, opinion.question)
-        self._on_opinion(opinion)
+        self._on_opinion(opinion, level)
+
+    def _level(self, key: bytes, question: str | None) -> Level | None:
+        """How the answer was found: for its own question, or for another one; None: who knows."""
+        if self.questions is not None and question is not None:
+            told = self.questions.digest(key, compared_text(question))
+            own = self.questions.digest(key)
+            if own is not None:
+                return Level.EXACT if told == own else Level.SEMANTIC
+        return None if self._aliases.has_target(key) else Level.EXACT
 
     def heard_elsewhere(self, rejected: Rejected) -> None:
         """Act on an opinion that another process has taken."""

@@ -85,8 +85,11 @@ class Fetcher:
         exchange.collapsed = flight is not None
         if flight is None:
             flight = self._begin(request, plan, exchange, newer_than, in_turn=in_turn)
-        elif in_turn:
-            self._turns.give_back()
+        else:
+            if in_turn:
+                self._turns.give_back()
+            if exchange.trace is not None:
+                exchange.trace.joined = flight.trace
         if self.doorkeeper is not None and not plan.directives.is_background:
             flight.is_admitted = self.doorkeeper.admits(plan.key.exact)
         reader = flight.attach()
@@ -187,6 +190,9 @@ class Fetcher:
         self.flights.add(plan, flight)
         self._under_way.add(flight)
         flight.newer_than = newer_than if self._replicas is not None else None
+        flight.trace = exchange.trace
+        if exchange.trace is not None:
+            exchange.trace.flies = True
         flight.cancel = self._tasks.spawn(self._fly(flight, request, plan, exchange), "flight")
         return flight
 
@@ -201,7 +207,13 @@ class Fetcher:
             await self._feed(flight, request, plan, exchange, self._clock.now())
         except (ProxyError, AnswerHasCome) as error:
             flight.finish(error)
+        except asyncio.CancelledError:
+            if exchange.trace is not None:
+                exchange.trace.end_call("cancelled")
+            raise
         finally:
+            if exchange.trace is not None:
+                exchange.trace.end_call(_flaw(flight))
             if flight.recording is None:
                 self._land(flight, plan)
 
@@ -339,3 +351,8 @@ async def _settled(flight: Flight, plan: Lookup) -> None:
             if bound.when() is None and plan.operation.has_ended(flight.tail()):
                 bound.reschedule(loop.time() + ENDING_SECONDS)
             await flight.changed()
+
+
+def _flaw(flight: Flight) -> str:
+    """How a call ended, for its trace: the code of an error, or nothing."""
+    return flight.error.code if isinstance(flight.error, ProxyError) else ""

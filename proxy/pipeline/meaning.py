@@ -6,7 +6,9 @@ Only the last user text is compared, inside the partition of everything else. Al
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from proxy.core.cache.change import Change, Learnt
@@ -14,6 +16,7 @@ from proxy.core.cache.freshness import age
 from proxy.core.cache.outcome import MissReason
 from proxy.core.cache.value import StoredResponse
 from proxy.core.classify import Lookup
+from proxy.core.exchange import Stage, Timed
 from proxy.core.meaning.comparable import rule
 from proxy.core.meaning.gate import Candidate, Finding, Gate
 from proxy.core.meaning.language import language_of
@@ -126,21 +129,42 @@ class Meaning:
             await asyncio.shield(under_way)
             return NoMatch("repeated")
         done = self._searching[key] = asyncio.get_running_loop().create_future()
+        stages: list[Timed] = []
+        meant: Meant
         try:
             async with asyncio.timeout(plan.policy.semantic.deadline):
-                return await self._find(plan)
+                meant = await self._find(plan, stages)
         except NotCompared as refused:
-            return NoMatch(refused.reason)
+            meant = NoMatch(refused.reason)
         except TimeoutError:
-            return NoMatch(Uncompared.DEADLINE)
+            meant = NoMatch(Uncompared.DEADLINE)
         finally:
             del self._searching[key]
             done.set_result(None)
+        return replace(meant, stages=tuple(stages))
 
-    async def _find(self, plan: Lookup) -> Meant:
+    async def _find(self, plan: Lookup, stages: list[Timed]) -> Meant:
         asked, space = await self._asked(plan)
-        vector = await self._embed(plan, space, plan.policy.semantic.deadline)
-        neighbours = await self._near(plan, space, vector)
+        with self._timed(Stage.EMBED, stages):
+            vector = await self._embed(plan, space, plan.policy.semantic.deadline)
+        with self._timed(Stage.SEARCH, stages):
+            neighbours = await self._near(plan, space, vector)
+        with self._timed(Stage.GATE, stages):
+            return await self._choose(plan, asked, space, neighbours)
+
+    @contextmanager
+    def _timed(self, stage: Stage, stages: list[Timed]) -> Iterator[None]:
+        """Note how long it takes, also where it fails."""
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            stages.append(Timed(stage, began, self._clock.monotonic()))
+
+    async def _choose(
+        self, plan: Lookup, asked: Text, space: Space, neighbours: Sequence[Neighbour]
+    ) -> Meant:
+        """Judge what is near."""
         now = self._clock.now()
         for neighbour in neighbours:
             self._drop_expired(neighbour.key, now)

@@ -15,18 +15,19 @@ from proxy.core.cache.outcome import Hit, Miss, MissReason, Outcome, Stale
 from proxy.core.cache.value import StoredResponse, tenant_name
 from proxy.core.classify import Bypass, BypassReason, Lookup, Plan
 from proxy.core.errors import LoopDetected, OnlyIfCachedMiss, UpstreamError
-from proxy.core.exchange import Asked, Exchange, Fwd, Level
+from proxy.core.exchange import Asked, Exchange, Fwd, Level, Stage, Timed
 from proxy.core.head import caller_digest
 from proxy.core.meaning.outcome import Match
 from proxy.core.model import Request, Response
 from proxy.core.policy import Rules
+from proxy.core.trace import Tracing, offshoot
 from proxy.core.wire.headers import by_name
 from proxy.core.wire.operation import Operation
 from proxy.core.wire.via import hop_value, is_circle
 from proxy.pipeline.acceptance import Acceptance
 from proxy.pipeline.ahead import Ahead
 from proxy.pipeline.aliases import Aliases
-from proxy.pipeline.background import Background
+from proxy.pipeline.background import Background, Kind
 from proxy.pipeline.chain import FEEDBACK_PATH
 from proxy.pipeline.collapse import AnswerHasCome
 from proxy.pipeline.feedback import Feedback
@@ -67,11 +68,12 @@ class Pipeline:
         clock: Clock,
         hop: str,
         replicas: Replicas | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         """`secret` keys the digests of credentials; `hop` is this proxy's name in Via.
 
         `replicas` are asked for what is not here. `keeps_requests`: whoever is told of exchanges
-        wants to see the requests too.
+        wants to see the requests too. `tracing` is there where traces are wanted.
         """
         self.rules = rules
         self.has_models = rules.has_models
@@ -93,6 +95,7 @@ class Pipeline:
         self._clock = clock
         self._hop = hop
         self._replicas = replicas
+        self._tracing = tracing
         self._plans = Plans(rules=rules, operations=operations, secret=secret, aliases=aliases)
 
     async def handle(self, request: Request, exchange: Exchange) -> Response:
@@ -121,28 +124,27 @@ class Pipeline:
             exchange.asked = Asked(request, plan.caller, plan.key.scope + plan.key.settings)
         self._recorder.settle(plan.key.exact)
         outcome = self._lookup(plan)
+        exchange.looked_up = self._clock.monotonic()
         if isinstance(outcome, Miss):
             if plan.policy.error_ttl > 0 and (refused := self._repeat(plan, outcome, exchange)):
                 return refused
             plan, outcome = await self._look_further(request, plan, outcome, exchange)
         match outcome:
-            case Hit(stored):
+            case Hit(stored) | Stale(stored):
                 response = await replay(stored, plan, self._store)
-            case Stale(stored, refresh):
-                response = await replay(stored, plan, self._store)
-                if refresh and response is not None and plan.policy.stores:
-                    self._refresh(request, plan, stored)
             case Miss():
                 return await self._fetch(request, plan, outcome, exchange)
             case _:
                 assert_never(outcome)
         if response is None:
             return await self._fetch(request, plan, Miss(MissReason.SHAPE), exchange)
+        if isinstance(outcome, Stale) and outcome.refresh and plan.policy.stores:
+            self._refresh(request, plan, stored, exchange)
         self._plans.remember(fingerprint, plan)
         self._note_hit(exchange, plan, outcome)
         share = plan.policy.refresh_ahead
         if share and (exchange.ttl or 0) < share * outcome.stored.ttl:
-            self._ahead.note(request, plan, outcome)
+            self._ahead.note(request, plan, outcome, exchange.trace)
         return _telling(response, exchange.similarity)
 
     def _repeat(self, plan: Lookup, miss: Miss, exchange: Exchange) -> Response | None:
@@ -166,14 +168,14 @@ class Pipeline:
 
         Raises UpstreamError or LoopDetected.
         """
-        self._check_circle(request)
+        self._go_on(request, exchange)
         pool = self.rules.pool_for("")
         policy = self.rules.policy_for(request.path, "", request.header)
         exchange.pool = pool.name
         exchange.fwd = Fwd.BYPASS
         exchange.detail = BypassReason.UPGRADE
         wire = await self._upstream.dial(pool.url, policy.deadlines)
-        await wire.write(upgrade_head(request, pool, hop_value(self._hop)))
+        await wire.write(upgrade_head(request, pool, hop_value(self._hop), exchange.trace))
         return wire
 
     def _lookup(self, plan: Lookup) -> Outcome:
@@ -201,7 +203,9 @@ class Pipeline:
     ) -> tuple[Lookup, Outcome]:
         """Where nothing fit is here by key: at other replicas, then by meaning."""
         if isinstance(outcome, Miss) and self._replicas is not None:
+            began = self._clock.monotonic()
             outcome = await self._ask_replicas(plan, outcome, self._replicas)
+            exchange.stages += (Timed(Stage.REPLICAS, began, self._clock.monotonic()),)
         if isinstance(outcome, Miss) and self._semantic is not None:
             plan = self._whole(request, plan)
             outcome = await self._mean(plan, outcome, self._semantic, exchange)
@@ -218,6 +222,7 @@ class Pipeline:
         began = self._clock.monotonic()
         meant = await semantic.find(plan)
         exchange.meaning_seconds = self._clock.monotonic() - began
+        exchange.stages += meant.stages
         if isinstance(meant, Match):
             stored = self._store.get(meant.key)
             left = semantic.remaining(meant.key, plan, self._clock.now())
@@ -238,7 +243,7 @@ class Pipeline:
         return whole if isinstance(whole, Lookup) else plan
 
     async def _pass(self, request: Request, plan: Bypass, exchange: Exchange) -> Response:
-        self._check_circle(request)
+        self._go_on(request, exchange)
         exchange.operation = plan.operation
         exchange.model = plan.model
         exchange.fwd = plan.fwd
@@ -256,7 +261,10 @@ class Pipeline:
         response = response_of(reply, by_name(reply.fields))
         return response._replace(body=self._turns.watched(reply.body))
 
-    def _check_circle(self, request: Request) -> None:
+    def _go_on(self, request: Request, exchange: Exchange) -> None:
+        """What is to be said of a request to whoever is asked next. Raises LoopDetected."""
+        if self._tracing is not None and exchange.trace is None:
+            exchange.trace = self._tracing.unsampled()
         # Before a flight is joined: it may be the one that this request is a part of.
         via = request.header("Via")
         if via is not None and is_circle(via, self._hop):
@@ -265,7 +273,7 @@ class Pipeline:
     async def _fetch(
         self, request: Request, plan: Lookup, miss: Miss, exchange: Exchange
     ) -> Response:
-        self._check_circle(request)
+        self._go_on(request, exchange)
         self._note_miss(plan, miss, exchange)
         if plan.directives.only_if_cached:
             raise OnlyIfCachedMiss("only-if-cached was asked for, and nothing fit is stored.")
@@ -334,9 +342,16 @@ class Pipeline:
         may_be_there = miss.reason is MissReason.ABSENT or miss.reason is MissReason.STALE
         return may_be_there and isinstance(self._lookup(plan), Hit)
 
-    def _refresh(self, request: Request, plan: Lookup, stale: StoredResponse) -> None:
+    def _refresh(
+        self, request: Request, plan: Lookup, stale: StoredResponse, exchange: Exchange
+    ) -> None:
         background = Exchange(
-            started=self._clock.monotonic(), method=request.method, path=request.path
+            started=self._clock.monotonic(),
+            method=request.method,
+            path=request.path,
+            operation=plan.operation.name,
+            model=plan.model,
+            trace=offshoot(exchange.trace, Kind.REFRESH),
         )
         self._fetcher.refresh(request, plan, background, stale.created)
 
@@ -375,6 +390,7 @@ class Pipeline:
         exchange.age = int(age(stored, now))
         exchange.entry = stored.key
         exchange.saved_tokens = stored.completion_tokens
+        exchange.saved_prompt_tokens = stored.prompt_tokens
         exchange.saved_seconds = stored.duration
 
 

@@ -7,6 +7,7 @@ from proxy.core.cache.freshness import age
 from proxy.core.classify import Lookup, Plan
 from proxy.core.exchange import Asked, Exchange
 from proxy.core.model import Request
+from proxy.core.trace import Trace
 from proxy.pipeline.background import Background, Kind, Wanted
 from proxy.ports import Clock, Store
 
@@ -49,10 +50,10 @@ class Related:
         if exchange.level is None:
             return
         for follower in self._followers.likely(asked.group, key, now):
-            if self._ask(asked, key, follower):
+            if self._ask(asked, key, follower, exchange.trace):
                 return
 
-    def _ask(self, asked: Asked, key: bytes, follower: Follower) -> bool:
+    def _ask(self, asked: Asked, key: bytes, follower: Follower, cause: Trace | None) -> bool:
         """Ask a follower in the name of the caller of now; False where there is no need."""
         if self._is_there(follower.key):  # for a question that means the same, perhaps
             return False
@@ -79,6 +80,7 @@ class Related:
             len(follower.body) // BYTES_PER_TOKEN + ANSWER_TOKENS,
             float("-inf") if stale is None else stale.created,
             lambda: not (self._is_there(plan.key.exact) or self._is_there(follower.key)),
+            cause,
         )
         self._background.ask(
             wanted, lambda: self._followers.discourage(asked.group, key, follower.key)

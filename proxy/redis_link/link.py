@@ -21,10 +21,6 @@ PROBE_SECONDS = PROBE_EVERY
 CLOSE_SECONDS = 1.0
 BACKGROUND_CONNECTIONS = 3
 """At least so many are for work in the background, which may wait long for an answer."""
-COUNTERS = frozenset(
-    {"redis_attempts", "redis_write_errors", *(f"redis_failures_{reason}" for reason in Reason)}
-)
-"""Those of the figures that only grow."""
 
 _FOREIGN = (RedisError, RedisClusterException, OSError, EOFError, RuntimeError)
 """What the library raises. RuntimeError is uvloop's word for a connection that has closed."""
@@ -125,14 +121,18 @@ class RedisLink:
             except _FOREIGN:
                 pass  # it is gone anyway
 
+    @property
+    def failures(self) -> dict[str, float]:
+        """How many calls gave no answer, by reason."""
+        return {str(reason): self._failures[reason] for reason in Reason}
+
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
         return {
-            "redis_open": float(self.is_open),
+            "redis_up": float(not self.is_open),
             "redis_writes_refused": float(self._writes.is_open),
             "redis_attempts": self._attempts,
             "redis_write_errors": self._write_errors,
-            **{f"redis_failures_{reason}": self._failures[reason] for reason in Reason},
         }
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from proxy.core.errors import ProxyError
 from proxy.core.exchange import Exchange
+from proxy.core.trace import Tracing
 from proxy.core.wire.operation import Operation
 from proxy.pipeline.pipeline import Pipeline
 from proxy.ports import Clock
@@ -37,8 +38,12 @@ class Handler:
         log: Log,
         clock: Clock,
         id_prefix: str,
+        tracing: Tracing | None = None,
     ) -> None:
-        """`id_prefix` makes the request ids of this process unlike those of others."""
+        """`id_prefix` makes the request ids of this process unlike those of others.
+
+        `tracing` begins the traces of requests, where they are wanted.
+        """
         self.pipeline = pipeline
         self.limits = limits
         self._operations = operations
@@ -47,6 +52,7 @@ class Handler:
         self._log = log
         self._clock = clock
         self._id_prefix = id_prefix
+        self._tracing = tracing
         self._ids = itertools.count(1)
         self.in_flight = 0
 
@@ -59,6 +65,8 @@ class Handler:
             raw.path,
             raw.headers.get("x-request-id") or f"{self._id_prefix}{next(self._ids):x}",
         )
+        if self._tracing is not None:
+            exchange.trace = self._tracing.begin(raw.headers)
         self.in_flight += 1
         try:
             return _SENT[await self._answer(raw, exchange)]

@@ -31,8 +31,6 @@ SOON_WAITING = 2_000
 SOON_WAITING_BYTES = 8 << 20
 """From here on what waits goes to the file at once."""
 CLOSE_SECONDS = 1.5
-COUNTERS = frozenset({"disk_dropped", "disk_write_errors", "disk_unreadable"})
-"""Those of the figures that only grow."""
 _CHANGE_BYTES = 512
 
 P = ParamSpec("P")
@@ -140,12 +138,13 @@ class DiskJournal:
 
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
+        age = self._clock.monotonic() - self._committed_at
         return {
-            "disk_state": float(not self._is_stopped),
+            "disk_up": float(not self._is_stopped),
             "disk_rows": self._file.rows,
             "disk_bytes": self._file.size_bytes,
             "disk_queue": len(self._waiting) + len(self._writing),
-            "disk_commit_age_seconds": self._clock.monotonic() - self._committed_at,
+            "disk_last_commit_timestamp_seconds": self._clock.now() - age,
             "disk_dropped": self._dropped,
             "disk_write_errors": self._write_errors,
             "disk_unreadable": self._file.unreadable,

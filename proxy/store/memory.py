@@ -1,12 +1,13 @@
 """Stored responses in this process's memory, bounded by bytes and by count (mission C1)."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 
 from proxy.core.cache.value import StoredResponse
 
 OVERHEAD_BYTES = 640
 """What an entry takes besides its own bytes: objects, digests, its place in the dictionary."""
+_BOUNDS = ("max_bytes", "max_entries", "max_entry_bytes")
 
 
 class MemoryStore:
@@ -29,7 +30,7 @@ class MemoryStore:
         self._on_evicted = on_evicted or on_gone
         self._entries: OrderedDict[bytes, StoredResponse] = OrderedDict()
         self._bytes = 0
-        self._evictions = 0
+        self._evictions = Counter(dict.fromkeys(_BOUNDS, 0))
         self._max_bytes = max_bytes
         self._max_entries = max_entries
         self._max_entry_bytes = max_entry_bytes
@@ -43,8 +44,8 @@ class MemoryStore:
         return self._bytes
 
     @property
-    def evictions(self) -> int:
-        """How many entries had to go for others since the start."""
+    def evictions(self) -> Counter[str]:
+        """How many entries had to go since the start, by the bound that they were over."""
         return self._evictions
 
     def resize(self, *, max_bytes: int, max_entries: int, max_entry_bytes: int) -> None:
@@ -54,7 +55,7 @@ class MemoryStore:
         self._max_entry_bytes = max_entry_bytes
         for stored in self.scan():
             if len(stored.body) > max_entry_bytes:
-                self._evict_one(stored.key)
+                self._evict_one(stored.key, "max_entry_bytes")
         self._evict()
 
     def get(self, key: bytes) -> StoredResponse | None:
@@ -105,13 +106,15 @@ class MemoryStore:
         return True
 
     def _evict(self) -> None:
-        while self._bytes > self._max_bytes or len(self._entries) > self._max_entries:
-            self._evict_one(next(iter(self._entries)))
+        while self._bytes > self._max_bytes:
+            self._evict_one(next(iter(self._entries)), "max_bytes")
+        while len(self._entries) > self._max_entries:
+            self._evict_one(next(iter(self._entries)), "max_entries")
 
-    def _evict_one(self, key: bytes) -> None:
+    def _evict_one(self, key: bytes, bound: str) -> None:
         self._take_out(key)
         self._on_evicted(key)
-        self._evictions += 1
+        self._evictions[bound] += 1
 
 
 def _size(stored: StoredResponse) -> int:

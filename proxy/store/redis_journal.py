@@ -40,14 +40,6 @@ from proxy.telemetry.log import Log
 CLOSE_SECONDS = 1.5
 SNAPSHOT_SECONDS = 60.0
 """A snapshot of very much may take so long."""
-COUNTERS = frozenset(
-    f"redis_{name}"
-    for name in (
-        *("dropped", "written", "refused", "followed", "loads", "gaps"),
-        *("unreadable_values", "snapshots_written", "snapshots_broken", "removed", "restored"),
-    )
-)
-"""Those of the figures that only grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +198,6 @@ class RedisJournal:
     def figures(self) -> dict[str, float]:
         """What /metrics shows of it."""
         newest = self._snapshot_writer.newest
-        now = self._clock.now()
         return {
             "redis_queue": len(self._queue),
             "redis_queue_bytes": self._queue.size_bytes,
@@ -219,7 +210,9 @@ class RedisJournal:
             "redis_gaps": self._follower.gaps,
             "redis_loaded_answers": self._follower.loaded.entries,
             "redis_unreadable_values": self._values.unreadable + self._small.unreadable,
-            "redis_snapshot_age_seconds": now - newest.written if newest is not None else 0.0,
+            "redis_snapshot_last_success_timestamp_seconds": (
+                newest.written if newest is not None else 0.0
+            ),
             "redis_snapshot_items": newest.count if newest is not None else 0,
             "redis_snapshots_written": self._snapshot_writer.written,
             "redis_snapshots_broken": self._snapshots.broken,

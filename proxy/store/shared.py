@@ -21,8 +21,6 @@ _COUNTED = (
     *("fetches", "fetches_spared", "hits", "unreadable"),
     *("claims", "waits", "waits_served", "waits_over"),
 )
-COUNTERS = frozenset(f"redis_{name}" for name in _COUNTED)
-"""Those of the figures that only grow."""
 
 Answer: TypeAlias = StoredResponse | int | None
 """To a claim: a fresh answer, or the token of a lease that was taken; HELD, GONE; None: no word."""

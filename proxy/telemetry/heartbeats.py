@@ -18,16 +18,16 @@ class Pulse(NamedTuple):
     task: str
     last_success: float
     """Wall time in seconds."""
-    age: float
-    """Seconds since then."""
+    every: float
+    """Seconds within which it should do well once."""
     deaths: int
 
 
 def pulses(heartbeats: Mapping[str, Heartbeat], *, now: float, wall: float) -> Iterator[Pulse]:
     """All loops; `now` is the event loop's time, `wall` the wall's, both in seconds."""
     for task, heartbeat in heartbeats.items():
-        age = heartbeat.age(now)
-        yield Pulse(task, wall - age, age, heartbeat.deaths)
+        last = wall - heartbeat.age(now)
+        yield Pulse(task, last, heartbeat.every, heartbeat.deaths)
 
 
 def detail(heartbeats: Mapping[str, Heartbeat], *, now: float) -> Json:

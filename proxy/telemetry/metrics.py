@@ -1,64 +1,54 @@
-"""Prometheus metrics. Label values come from closed sets; nothing of a request's text."""
+"""Prometheus metrics. Label values come from closed sets; nothing of a request's text.
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
-from itertools import accumulate
+catalog.py says what each one is.
+"""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+
+from proxy.core.exchange import Exchange, Stage
+from proxy.telemetry import catalog_parts as parts
+from proxy.telemetry import catalog_traffic as traffic
+from proxy.telemetry.catalog import figure
+from proxy.telemetry.counts import (
+    SIMILARITY,
+    Counts,
+    Distribution,
+    Distributions,
+    Labels,
+    family,
+    histogram_family,
 )
-from prometheus_client.exposition import generate_latest
-from prometheus_client.utils import floatToGoString
-
-from proxy.core.exchange import Exchange
+from proxy.telemetry.described import Figures
+from proxy.telemetry.exposition import Exposition, expose
 from proxy.telemetry.heartbeats import Pulse
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (
-    *(0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1, 2.5, 5, 10, 30, 60, 120),
-)
-"""From a hit (tenths of a millisecond) to a long answer (minutes)."""
+from proxy.telemetry.load import UpstreamLoad
+from proxy.telemetry.process import Process
 
 
 class _Series:
-    """What is counted of every request with the same labels.
+    """What is counted of every request with the same operation, level and class of status."""
 
-    Kept by hand, since each of prometheus_client's counters and histograms takes a lock and a
-    search in Python, which together are a tenth of a hit. All of this happens on the event loop.
-    """
-
-    __slots__ = ("durations", "first_bytes", "requests", "saved_tokens")
+    __slots__ = (
+        "durations",
+        "first_bytes",
+        "requests",
+        "saved_input",
+        "saved_output",
+        "saved_seconds",
+        "stale",
+    )
 
     def __init__(self) -> None:
         self.requests = 0
-        self.saved_tokens = 0
-        self.durations = _Distribution()
-        self.first_bytes = _Distribution()
-
-
-class _Distribution:
-    """Counts by bucket, the last for what is above all bounds; and the sum."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(_SECONDS) + 1)
-        self.total = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count one observation."""
-        self.counts[bisect_left(_SECONDS, seconds)] += 1
-        self.total += seconds
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative counts by upper bound, as Prometheus wants them."""
-        bounds = [*map(floatToGoString, _SECONDS), "+Inf"]
-        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+        self.stale = 0
+        self.saved_input = 0
+        self.saved_output = 0
+        self.saved_seconds = 0.0
+        self.durations = Distribution()
+        self.first_bytes = Distribution()
 
 
 class Metrics:
@@ -67,124 +57,111 @@ class Metrics:
     def __init__(self, version: str) -> None:
         self.registry = CollectorRegistry()
         self._series: dict[tuple[str, str, int], _Series] = {}
-        self._verdicts: dict[str, int] = {}
-        self._meanings: dict[tuple[str, str], _Distribution] = {}
-        self._lags = _Distribution()
-        self.registry.register(_Requests(self._series, self._verdicts))
-        self.registry.register(_Meanings(self._meanings, self._lags))
-        self._client_gone = Counter(
-            "reprise_client_gone",
-            "Requests whose client left before the end of the response.",
-            ("operation",),
-            registry=self.registry,
+        self._looked_up = Distribution()
+        self._stages = Distributions(traffic.STAGES)
+        self._stages.values[Stage.KEY,] = self._looked_up
+        self._meanings = Distributions(traffic.MEANINGS)
+        self._objections = Counts(traffic.OBJECTIONS)
+        self._similarities = Distributions(traffic.SIMILARITIES, SIMILARITY)
+        self._made = Counts(traffic.TOKENS)
+        self._client_gone = Counts(traffic.CLIENT_GONE)
+        self._errors = Counts(traffic.ERRORS)
+        self._answers = Counts(traffic.ANSWERS)
+        self._opinions = Counts(traffic.FEEDBACK)
+        self._forwarded = Counts(traffic.FORWARDED)
+        self._background = Counts(traffic.BACKGROUND)
+        self._background_tokens = Counts(traffic.BACKGROUND_TOKENS)
+        self._reloads = Counts(parts.RELOADS)
+        self._reload_ok = 1.0
+        self._reloaded_at = 0.0
+        self._lags = Distributions(parts.LAGS)
+        self._task_errors = Counts(parts.TASK_ERRORS)
+        self._version = version
+        self._counted = (
+            *(self._stages, self._meanings, self._objections, self._similarities),
+            *(self._client_gone, self._errors, self._answers, self._opinions, self._forwarded),
+            *(self._background, self._background_tokens, self._reloads, self._lags),
+            self._task_errors,
         )
-        self._errors = Counter(
-            "reprise_errors",
-            "Errors of our own making, by code; those after the head was sent included.",
-            ("code",),
-            registry=self.registry,
-        )
-        self._retries = Counter(
-            "reprise_upstream_retries",
-            "Requests sent again because a pooled connection had died.",
-            registry=self.registry,
-        )
-        self._reloads = Counter(
-            "reprise_config_reloads",
-            "Reloads of the configuration.",
-            ("trigger", "result"),
-            registry=self.registry,
-        )
-        self._reload_ok = Gauge(
-            "reprise_config_last_reload_successful",
-            "Whether the last reload was applied.",
-            registry=self.registry,
-        )
-        self._reload_ok.set(1)
-        self._opinions = Counter(
-            "reprise_feedback",
-            "Opinions of clients and operators on answers that were served.",
-            ("verdict",),
-            registry=self.registry,
-        )
-        self._forwarded = Counter(
-            "reprise_feedback_forwarded",
-            "Opinions of clients that upstreams were told: taken, unknown there, failed, dropped.",
-            ("result",),
-            registry=self.registry,
-        )
-        self._background = Counter(
-            "reprise_background_requests",
-            "Requests of low priority, by why they are made and what came of them.",
-            ("kind", "result"),
-            registry=self.registry,
-        )
-        self._background_tokens = Counter(
-            "reprise_background_tokens",
-            "Tokens of answers to requests of low priority that were stored.",
-            ("kind",),
-            registry=self.registry,
-        )
-        self._task_errors = Counter(
-            "reprise_task_errors",
-            "Background tasks that died of an error.",
-            ("task",),
-            registry=self.registry,
-        )
-        Gauge(
-            "reprise_build_info", "The running version.", ("version",), registry=self.registry
-        ).labels(version).set(1)
+        self.registry.register(_Requests(self._series, self._made))
+        self.registry.register(_Collector(self._collect))
+        self.registry.register(Process())
 
-    def observe(self, exchange: Exchange, cache: str) -> None:
-        """Count a finished exchange; `cache` is the level of a hit or the fwd of a miss."""
+    def observe(self, exchange: Exchange) -> None:
+        """Count a finished exchange."""
+        cache = exchange.level or (
+            traffic.COLLAPSED if exchange.collapsed else exchange.fwd or traffic.NONE
+        )
         key = (exchange.operation, cache, exchange.status // 100)
         series = self._series.get(key)
         if series is None:
             series = self._series[key] = _Series()
         series.requests += 1
-        series.saved_tokens += exchange.saved_tokens
         series.durations.add(exchange.ended - exchange.started)
         if exchange.first_byte is not None:
             series.first_bytes.add(exchange.first_byte - exchange.started)
-        if exchange.meaning_seconds is not None:
-            found = (exchange.meaning or "match", exchange.guard)
-            distribution = self._meanings.get(found)
-            if distribution is None:
-                distribution = self._meanings[found] = _Distribution()
-            distribution.add(exchange.meaning_seconds)
+        if exchange.trace is not None and exchange.trace.is_sampled:
+            _remember(series, exchange, exchange.trace.context.trace_id)
+        if exchange.level is not None:
+            series.saved_input += exchange.saved_prompt_tokens
+            series.saved_output += exchange.saved_tokens
+            series.saved_seconds += exchange.saved_seconds
+            if exchange.ttl is not None and exchange.ttl < 0:
+                series.stale += 1
+        if exchange.looked_up is not None:
+            self._looked_up.add(exchange.looked_up - exchange.started)
+        if exchange.stages or exchange.meaning_seconds is not None:
+            self._observe_search(exchange)
         if exchange.client_gone:
-            self._client_gone.labels(exchange.operation or "other").inc()
+            self._client_gone.add(exchange.operation or traffic.OTHER)
         if exchange.error:
-            self._errors.labels(exchange.error).inc()
-        if exchange.retried:
-            self._retries.inc()
+            self._errors.add(exchange.error)
+
+    def _observe_search(self, exchange: Exchange) -> None:
+        for stage, began, ended in exchange.stages:
+            self._stages.add(ended - began, stage)
+        if exchange.meaning_seconds is not None:
+            self._meanings.add(exchange.meaning_seconds, exchange.meaning or traffic.MATCH)
+        if exchange.guard:
+            self._objections.add(exchange.guard)
+        if exchange.similarity is not None:
+            result = "served" if exchange.level is not None else "nearest"
+            self._similarities.add(exchange.similarity, result)
 
     def answer(self, verdict: str) -> None:
         """Count what became of an upstream's answer."""
-        self._verdicts[verdict] = self._verdicts.get(verdict, 0) + 1
+        self._answers.add(verdict)
+
+    def made(self, operation: str, *, input_tokens: int, output_tokens: int) -> None:
+        """Count what an upstream took for an answer that was stored."""
+        self._made.add(operation, "input", "upstream", by=input_tokens)
+        self._made.add(operation, "output", "upstream", by=output_tokens)
+
+    def configured(self, at: float) -> None:
+        """The configuration in force was taken over; `at` is wall time in seconds."""
+        self._reloaded_at = at
 
     def reload(self, trigger: str, result: str) -> None:
         """Count a reload: applied, unchanged or failed."""
-        self._reloads.labels(trigger, result).inc()
-        if result != "unchanged":
-            self._reload_ok.set(result == "applied")
+        self._reloads.add(trigger, result)
+        self._reload_ok = float(result != "failed")
 
-    def opinion(self, verdict: str) -> None:
-        """Count what somebody said of an answer: wrong or right."""
-        self._opinions.labels(verdict).inc()
+    def opinion(self, verdict: str, level: str) -> None:
+        """Count what somebody said of an answer: wrong or right; and how it was found."""
+        self._opinions.add(verdict, level)
 
     def forwarded(self, result: str) -> None:
         """Count what became of an opinion that an upstream was told."""
-        self._forwarded.labels(result).inc()
+        self._forwarded.add(result)
 
     def background(self, kind: str, result: str, tokens: int) -> None:
         """Count what came of a request of low priority, and what it took."""
-        self._background.labels(kind, result).inc()
+        self._background.add(kind, result)
         self.background_tokens(kind, tokens)
 
     def background_tokens(self, kind: str, tokens: int) -> None:
         """Count tokens of an answer to a request of low priority."""
-        self._background_tokens.labels(kind).inc(tokens)
+        self._background_tokens.add(kind, by=tokens)
 
     def lag(self, seconds: float) -> None:
         """Count how late the event loop was."""
@@ -192,132 +169,109 @@ class Metrics:
 
     def task_error(self, task: str) -> None:
         """Count the death of a background task."""
-        self._task_errors.labels(task).inc()
+        self._task_errors.add(task)
 
-    def watch(self, read: Callable[[], dict[str, float]], counters: frozenset[str]) -> None:
-        """Read further figures at each scrape: names to values; `counters` only ever grow."""
-        self.registry.register(_Reading(read, counters))
+    def watch(self, read: Callable[[], Figures]) -> None:
+        """Read further figures at each scrape."""
+        self.registry.register(_Collector(lambda: _read(read())))
 
     def watch_tasks(self, read: Callable[[], Iterable[Pulse]]) -> None:
         """Read how the kept loops are doing at each scrape."""
-        self.registry.register(_Pulses(read))
+        self.registry.register(_Collector(lambda: _pulses(read())))
+
+    def watch_load(self, load: UpstreamLoad) -> None:
+        """Read what upstreams have to do at each scrape."""
+        self.registry.register(load)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        return self.exposed("").body
+
+    def exposed(self, accept: str) -> Exposition:
+        """All metrics, in a format that a scraper's Accept names."""
+        return expose(self.registry, accept)
+
+    def _collect(self) -> Iterable[Metric]:
+        yield from (counted.collect() for counted in self._counted)
+        yield family(parts.RELOAD_OK, {(): self._reload_ok})
+        yield family(parts.RELOADED_AT, {(): self._reloaded_at})
+        yield family(parts.BUILD, {(self._version,): 1})
+
+
+def _remember(series: _Series, exchange: Exchange, trace_id: bytes) -> None:
+    at = exchange.ended_at
+    series.durations.remember(exchange.ended - exchange.started, trace_id, at)
+    if exchange.first_byte is not None:
+        series.first_bytes.remember(exchange.first_byte - exchange.started, trace_id, at)
 
 
 class _Requests:
     """The collector of what is counted of requests."""
 
-    def __init__(
-        self, series: dict[tuple[str, str, int], _Series], verdicts: dict[str, int]
-    ) -> None:
+    def __init__(self, series: dict[tuple[str, str, int], _Series], made: Counts) -> None:
         self._series = series
-        self._verdicts = verdicts
+        self._made = made
 
     def collect(self) -> Iterable[Metric]:
-        labels = ("operation", "cache", "status_class")
-        requests = CounterMetricFamily(
-            "reprise_requests",
-            "Requests by operation, what the cache did, and class of status.",
-            labels=labels,
-        )
-        saved = CounterMetricFamily(
-            "reprise_saved_tokens",
-            "Completion tokens of answers that were served from the cache.",
-            labels=labels,
-        )
-        durations = HistogramMetricFamily(
-            "reprise_request_duration_seconds",
-            "From the request's head to the last byte of the response.",
-            labels=labels,
-        )
-        first_bytes = HistogramMetricFamily(
-            "reprise_time_to_first_byte_seconds",
-            "From the request's head to the first byte of the response.",
-            labels=labels,
-        )
-        for (operation, cache, status_class), series in list(self._series.items()):
-            values = (operation or "other", cache, f"{status_class}xx")
-            requests.add_metric(values, series.requests)
-            saved.add_metric(values, series.saved_tokens)
-            for family, one in (
-                (durations, series.durations),
-                (first_bytes, series.first_bytes),
-            ):
-                family.add_metric(values, one.buckets(), one.total)
-        answers = CounterMetricFamily(
-            "reprise_answers",
-            "Answers of the upstream to cacheable requests: stored, or why not.",
-            labels=("verdict",),
-        )
-        for verdict, count in list(self._verdicts.items()):
-            answers.add_metric((verdict,), count)
-        yield from (requests, saved, durations, first_bytes, answers)
+        found = {
+            (operation or traffic.OTHER, cache, f"{status_class}xx"): series
+            for (operation, cache, status_class), series in list(self._series.items())
+        }
+        # What is there from the start: each way in which a request for an operation may go well.
+        requests: dict[Labels, float] = {
+            (operation, cache, "2xx"): 0
+            for operation in traffic.OPERATIONS
+            for cache in traffic.CACHE
+            if cache != traffic.NONE
+        }
+        stale = Counts(traffic.STALE_HITS)
+        tokens = Counts(traffic.TOKENS)
+        seconds = Counts(traffic.SAVED_SECONDS)
+        for labels, by in self._made.values.items():
+            tokens.add(*labels, by=by)
+        for labels, series in found.items():
+            operation, cache, _ = labels
+            requests[labels] = series.requests
+            stale.add(operation, by=series.stale)
+            if cache in traffic.HITS:
+                tokens.add(operation, "input", "cache", by=series.saved_input)
+                tokens.add(operation, "output", "cache", by=series.saved_output)
+                seconds.add(operation, by=series.saved_seconds)
+        yield family(traffic.REQUESTS, requests)
+        yield from (counted.collect() for counted in (stale, tokens, seconds))
+        durations = ((labels, series.durations) for labels, series in found.items())
+        yield histogram_family(traffic.DURATIONS, durations)
+        first_bytes = ((labels, series.first_bytes) for labels, series in found.items())
+        yield histogram_family(traffic.FIRST_BYTES, first_bytes)
 
 
-class _Meanings:
-    """The collector of what is counted of looking by meaning, and of the event loop."""
+class _Collector:
+    """A collector of what a function gives, so that keeping it up to date costs nothing between."""
 
-    def __init__(self, meanings: dict[tuple[str, str], _Distribution], lags: _Distribution) -> None:
-        self._meanings = meanings
-        self._lags = lags
-
-    def collect(self) -> Iterable[Metric]:
-        looks = HistogramMetricFamily(
-            "reprise_semantic_lookup_seconds",
-            "Looking for an answer by meaning: a match, or why there was none and which guard "
-            "objected to the nearest entry.",
-            labels=("result", "guard"),
-        )
-        for labels, distribution in list(self._meanings.items()):
-            looks.add_metric(labels, distribution.buckets(), distribution.total)
-        lags = HistogramMetricFamily(
-            "reprise_event_loop_lag_seconds",
-            "How much later than asked the event loop ran a timer.",
-        )
-        lags.add_metric((), self._lags.buckets(), self._lags.total)
-        yield from (looks, lags)
-
-
-class _Reading:
-    """A collector over a function, so that keeping sizes up to date costs nothing in between."""
-
-    def __init__(self, read: Callable[[], dict[str, float]], counters: frozenset[str]) -> None:
-        self._read = read
-        self._counters = counters
-
-    def collect(self) -> Iterable[Metric]:
-        for name, value in self._read().items():
-            family = CounterMetricFamily if name in self._counters else GaugeMetricFamily
-            metric = family(f"reprise_{name}", name.replace("_", " "))
-            metric.add_metric((), value)
-            yield metric
-
-
-class _Pulses:
-    """The collector of how the kept loops are doing."""
-
-    def __init__(self, read: Callable[[], Iterable[Pulse]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
         self._read = read
 
     def collect(self) -> Iterable[Metric]:
-        last = GaugeMetricFamily(
-            "reprise_task_last_success_timestamp_seconds",
-            "When a background task last did a piece of work well, or was begun.",
-            labels=("task",),
-        )
-        age = GaugeMetricFamily(
-            "reprise_task_age_seconds", "How long ago that was.", labels=("task",)
-        )
-        deaths = CounterMetricFamily(
-            "reprise_task_deaths",
-            "How often a background task has died and was begun again.",
-            labels=("task",),
-        )
-        for pulse in self._read():
-            last.add_metric((pulse.task,), pulse.last_success)
-            age.add_metric((pulse.task,), pulse.age)
-            deaths.add_metric((pulse.task,), pulse.deaths)
-        yield from (last, age, deaths)
+        return self._read()
+
+
+def _read(figures: Figures) -> Iterable[Metric]:
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield family(figure(name), {(label,): each for label, each in value.items()})
+        else:
+            yield family(figure(name), {(): value})
+
+
+def _pulses(pulses: Iterable[Pulse]) -> Iterable[Metric]:
+    last: dict[Labels, float] = {}
+    every: dict[Labels, float] = {}
+    deaths: dict[Labels, float] = {}
+    for pulse in pulses:
+        labels = (pulse.task,)
+        last[labels] = pulse.last_success
+        every[labels] = pulse.every
+        deaths[labels] = pulse.deaths
+    yield family(parts.TASK_SUCCESS, last)
+    yield family(parts.TASK_INTERVAL, every)
+    yield family(parts.TASK_DEATHS, deaths)

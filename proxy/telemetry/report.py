@@ -57,7 +57,7 @@ class Reporter:
     def report(self, exchange: Exchange) -> None:
         """Tell of one that has ended."""
         cache = exchange.level or exchange.fwd or "none"
-        self._metrics.observe(exchange, cache)
+        self._metrics.observe(exchange)
         fields: Event = {
             "timestamp": exchange.ended_at,
             "request_id": exchange.request_id,
@@ -89,6 +89,9 @@ class Reporter:
             fields["error"] = exchange.error
         if exchange.client_gone:
             fields["client_gone"] = True
+        if exchange.trace is not None and exchange.trace.is_sampled:
+            fields["trace_id"] = exchange.trace.context.trace_id.hex()
+            fields["span_id"] = exchange.trace.context.span_id.hex()
         level = "error" if exchange.error == ProxyError.code else "info"
         self._log.emit(level, "request", fields)
 

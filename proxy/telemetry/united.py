@@ -1,47 +1,18 @@
 """The metrics of several workers as those of one proxy."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.samples import Exemplar
 
-
-class Rule(Enum):
-    """How a gauge of several workers becomes one."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-    EACH = "each"
-    """Not at all: each keeps its own, with a `worker` label."""
-
-
-GAUGES: Mapping[str, Rule] = {
-    # Each worker holds a copy of what all have learnt.
-    "reprise_entries": Rule.MAX,
-    "reprise_store_bytes": Rule.MAX,
-    "reprise_aliases": Rule.MAX,
-    "reprise_negative_pairs": Rule.MAX,
-    "reprise_semantic_entries": Rule.MAX,
-    "reprise_encoders": Rule.MAX,
-    "reprise_build_info": Rule.MAX,
-    # As good as that of the worst.
-    "reprise_encoders_ready": Rule.MIN,
-    "reprise_config_last_reload_successful": Rule.MIN,
-    # Each worker has its own.
-    "reprise_in_flight_requests": Rule.SUM,
-    "reprise_flights": Rule.SUM,
-    "reprise_connections": Rule.SUM,
-    "reprise_background_tasks": Rule.SUM,
-}
-"""All others are told for each worker. Counters and histograms are summed."""
-
-_CREATED = "_created"
-"""Ends the name of the time at which a counter began."""
+from proxy.telemetry.catalog import CATALOG
+from proxy.telemetry.catalog_parts import WORKER_RESTARTS, WORKERS
+from proxy.telemetry.counts import family
+from proxy.telemetry.described import Rule
+from proxy.telemetry.exposition import Exposition, expose
 
 _Place: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's name and its labels."""
@@ -54,6 +25,7 @@ class Page(NamedTuple):
     run: int
     """Which of its processes; grows."""
     text: str
+    """In the OpenMetrics format."""
 
 
 class _Family:
@@ -64,6 +36,7 @@ class _Family:
         self.documentation = like.documentation
         self.kind = like.type
         self.values: dict[_Place, float] = {}
+        self.exemplars: dict[_Place, Exemplar] = {}
 
     @property
     def only_grows(self) -> bool:
@@ -75,14 +48,12 @@ class _Family:
         """How its samples are united."""
         if self.only_grows:
             return Rule.SUM
-        if self.name.endswith(_CREATED):
-            return Rule.MIN
-        return GAUGES.get(self.name, Rule.EACH)
+        return CATALOG[self.name].united
 
-    def add(self, family: Metric, worker: int) -> None:
+    def add(self, metric: Metric, worker: int) -> None:
         """Take in one worker's samples."""
         rule = self.rule
-        for sample in family.samples:
+        for sample in metric.samples:
             labels = tuple(sample.labels.items())
             if rule is Rule.EACH:
                 labels += (("worker", str(worker)),)
@@ -91,13 +62,25 @@ class _Family:
             self.values[place] = (
                 sample.value if known is None else _united(rule, known, sample.value)
             )
+            if sample.exemplar is not None:
+                self._take(place, sample.exemplar)
+
+    def _take(self, place: _Place, exemplar: Exemplar) -> None:
+        known = self.exemplars.get(place)
+        if known is None or _seconds(known) < _seconds(exemplar):
+            self.exemplars[place] = exemplar
 
     def metric(self) -> Metric:
         """As prometheus_client writes it."""
         metric = Metric(self.name, self.documentation, self.kind)
-        for (name, labels), value in self.values.items():
-            metric.add_sample(name, dict(labels), value)
+        for place, value in self.values.items():
+            name, labels = place
+            metric.add_sample(name, dict(labels), value, exemplar=self.exemplars.get(place))
         return metric
+
+
+def _seconds(exemplar: Exemplar) -> float:
+    return 0.0 if exemplar.timestamp is None else float(exemplar.timestamp)
 
 
 def _united(rule: Rule, one: float, other: float) -> float:
@@ -121,8 +104,10 @@ class UnitedMetrics:
         self._ended: dict[str, _Family] = {}
         """The sums of all counters of runs that have ended."""
 
-    def exposition(self, pages: Sequence[Page], *, workers: int, restarts: int) -> bytes:
-        """All metrics in Prometheus' text format.
+    def exposition(
+        self, pages: Sequence[Page], *, workers: int, restarts: int, accept: str = ""
+    ) -> Exposition:
+        """All metrics, in a format that the scraper's `accept` names.
 
         `pages` are of those that answered, `workers` is how many run.
         """
@@ -137,7 +122,7 @@ class UnitedMetrics:
         registry = CollectorRegistry()
         registry.register(_Read([*(one.metric() for one in families.values())]))
         registry.register(_Read(_own(workers, restarts)))
-        return generate_latest(registry)
+        return expose(registry, accept)
 
     def _take(self, page: Page) -> None:
         run, metrics = self._last.get(page.worker, (page.run, []))
@@ -146,23 +131,27 @@ class UnitedMetrics:
                 if _Family(metric).only_grows:
                     ended = self._ended.setdefault(metric.name, _Family(metric))
                     ended.add(metric, page.worker)
-        self._last[page.worker] = page.run, list(text_string_to_metric_families(page.text))
+        self._last[page.worker] = page.run, list(_families(page.text))
+
+
+def _families(text: str) -> Iterable[Metric]:
+    families: Iterable[Metric] = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]  # it has no types
+    return families
 
 
 def _copies(families: Mapping[str, _Family]) -> dict[str, _Family]:
     copies = {}
-    for name, family in families.items():
-        copies[name] = _Family(family.metric())
-        copies[name].values = dict(family.values)
+    for name, one in families.items():
+        copies[name] = _Family(one.metric())
+        copies[name].values = dict(one.values)
+        copies[name].exemplars = dict(one.exemplars)
     return copies
 
 
 def _own(workers: int, restarts: int) -> list[Metric]:
     return [
-        GaugeMetricFamily("reprise_workers", "Workers that run.", workers),
-        CounterMetricFamily(
-            "reprise_worker_restarts", "How often a worker that died was begun again.", restarts
-        ),
+        family(WORKERS, {(): workers}),
+        family(WORKER_RESTARTS, {(): restarts}),
     ]
 
 

@@ -25,6 +25,7 @@ from proxy.core.policy import Deadlines
 from proxy.core.wire.headers import render
 from proxy.ports import UpstreamReply, UpstreamRequest, Wire
 from proxy.tasks import Tasks
+from proxy.telemetry.load import CUT, Call, UpstreamLoad
 from proxy.upstream.watchdog import Watchdog, Watchdogs
 from proxy.upstream.wire import dial
 
@@ -52,17 +53,24 @@ class AiohttpUpstream:
     """Fulfils the Upstream port. One for the process; it survives configuration reloads."""
 
     def __init__(
-        self, *, max_connections: int, max_header_bytes: int, via: bytes, tasks: Tasks
+        self,
+        *,
+        max_connections: int,
+        max_header_bytes: int,
+        via: bytes,
+        tasks: Tasks,
+        load: UpstreamLoad,
     ) -> None:
         """Must be made inside a running event loop. `max_connections` is over all upstreams.
 
-        `via` is what every request is marked with (core/wire/via.py).
+        `via` is what every request is marked with (core/wire/via.py). `load` is told of each call.
         """
         self._loop = asyncio.get_running_loop()
         self._watchdogs = Watchdogs(self._loop)
         self._max_header_bytes = max_header_bytes
         self._via = b"Via: %b\r\n" % via
         self._tasks = tasks
+        self._load = load
         self._pooled = aiohttp.TCPConnector(
             limit=max_connections, keepalive_timeout=KEEPALIVE_SECONDS
         )
@@ -83,11 +91,12 @@ class AiohttpUpstream:
         scheme, _, rest = request.url.partition("://")
         authority, slash, target = rest.partition("/")
         origin = self._origin(scheme, authority)
-        connection = await self._connect(origin, request)
+        call = self._load.begin(request.upstream)
+        connection = await self._connect(origin, request, call)
         protocol = connection.protocol
         assert protocol is not None  # noqa: S101 - set until the connection is released
         was_used = protocol.read_timeout is not None
-        reply = _Reply(connection, protocol, Watchdog(self._watchdogs, request.deadlines))
+        reply = _Reply(connection, protocol, Watchdog(self._watchdogs, request.deadlines), call)
         try:
             protocol.set_response_params(
                 skip_payload=request.method == "HEAD",
@@ -101,9 +110,13 @@ class AiohttpUpstream:
             self._write(request, reply, origin.host, slash + target)
             await reply.receive_head()
         except _FOREIGN as error:
+            ours = _ours(error, may_retry=was_used)
+            call.failed(ours.code)
             await reply.aclose()
-            raise _ours(error, may_retry=was_used) from error
-        except BaseException:
+            raise ours from error
+        except BaseException as error:
+            if isinstance(error, ProxyError):
+                call.failed(error.code)
             await reply.aclose()
             raise
         return reply
@@ -116,7 +129,7 @@ class AiohttpUpstream:
             origin = self._origins[name] = _Origin(authority.encode(), template)
         return origin
 
-    async def _connect(self, origin: _Origin, request: UpstreamRequest) -> Connection:
+    async def _connect(self, origin: _Origin, request: UpstreamRequest, call: Call) -> Connection:
         connector = self._fresh if request.fresh_connection else self._pooled
         deadlines = request.deadlines
         timeout = aiohttp.ClientTimeout(
@@ -125,7 +138,12 @@ class AiohttpUpstream:
         try:
             return await connector.connect(origin.template, [], timeout)
         except _FOREIGN as error:
-            raise _ours(error) from error
+            ours = _ours(error)
+            call.failed(ours.code)
+            raise ours from error
+        except BaseException:
+            call.failed(CUT)
+            raise
 
     def _write(self, request: UpstreamRequest, reply: "_Reply", host: bytes, target: str) -> None:
         body = request.body
@@ -161,6 +179,7 @@ class _Reply:
     """An answer, from the moment its connection is there; also its own body."""
 
     __slots__ = (
+        "_call",
         "_connection",
         "_content",
         "_ends_with_connection",
@@ -173,8 +192,9 @@ class _Reply:
     )
 
     def __init__(
-        self, connection: Connection, protocol: ResponseHandler, watchdog: Watchdog
+        self, connection: Connection, protocol: ResponseHandler, watchdog: Watchdog, call: Call
     ) -> None:
+        self._call = call
         self._connection = connection
         self._protocol = protocol
         self._watchdog = watchdog
@@ -225,10 +245,13 @@ class _Reply:
         self.fields = message.raw_headers
         self._ends_with_connection = not (message.chunked or "Content-Length" in message.headers)
         self._content = content
+        self._call.answered(message.code)
         content.on_eof(self._release)
 
     def _release(self) -> None:
         self._watchdog.stop()
+        if not self._was_reset():
+            self._call.ended()
         if self.stop_sending is None:
             self._connection.release()
         else:
@@ -236,6 +259,7 @@ class _Reply:
 
     def _cut(self) -> None:
         self._watchdog.stop()
+        self._call.failed(CUT)
         if self.stop_sending is not None:
             self.stop_sending()
             self.stop_sending = None
@@ -262,10 +286,16 @@ class _Reply:
         try:
             piece = await self._content.readany()
         except _FOREIGN as error:
-            raise _ours(error) from error
+            ours = _ours(error)
+            self._call.failed(ours.code)
+            raise ours from error
+        except ProxyError as error:
+            self._call.failed(error.code)
+            raise
         self._watchdog.wait_ends()
         if not piece:
             if self._was_reset():
+                self._call.failed(UpstreamBroken.code)
                 raise UpstreamBroken("The upstream's answer broke off.")
             raise StopAsyncIteration
         return piece
@@ -279,6 +309,7 @@ class _Reply:
     async def aclose(self) -> None:
         if not self._content.is_eof() or self._content is EMPTY_PAYLOAD:
             self._cut()
+        self._call.failed(CUT)
 
 
 def _ours(error: Exception, *, may_retry: bool = False) -> ProxyError:

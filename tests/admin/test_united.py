@@ -154,7 +154,7 @@ async def test_the_detail_tells_of_who_does_not_answer(tmp_path: Path) -> None:
 
 
 async def test_metrics_are_those_of_all(tmp_path: Path) -> None:
-    page = "# TYPE reprise_x_total counter\nreprise_x_total 2.0\n"
+    page = "# TYPE reprise_x counter\nreprise_x_total 2.0\n# EOF\n"
     async with listening(tmp_path, Worker(page), Worker(page), Worker("no", 500)) as proxy:
         answer = await proxy.ask("GET", "/metrics")
     assert (answer.header("Content-Type") or "").startswith("text/plain; version=")

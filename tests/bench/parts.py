@@ -194,7 +194,7 @@ class _Hit:
         watch.lap(ENCODE)
         exchange.ended = app._clock.monotonic()
         watch.start()
-        app.metrics.observe(exchange, "exact")
+        app.metrics.observe(exchange)
         watch.lap(METRICS)
         self._log_only.report(exchange)
         watch.lap(LOG)

@@ -85,6 +85,20 @@ def test_a_wrong_body_fails_the_run_in_both_framings() -> None:
     asyncio.run(run_check("hit_sse", framed, is_chunked=True))
 
 
+def test_a_turn_in_which_nothing_was_answered_lasts_until_something_is() -> None:
+    async def turn() -> Run:
+        done = asyncio.get_running_loop().create_future()
+        return Run(Order(0, "hit_json", 1, "", seconds=0.0), WORKS["hit_json"], done, 0)
+
+    run = asyncio.run(turn())
+    run.begin()
+    run.end()
+    assert run.next_request() is not None
+    run.note(0.002, 0.001)
+    assert run.next_request() is None
+    assert (run.result().requests, run.result().rps > 0) == (1, True)
+
+
 def test_a_question_in_other_words_is_never_asked_twice() -> None:
     texts = [language.reworded(number) for language in LANGUAGES.values() for number in range(7)]
     work = Worded(texts, CHAT_ANSWER)

@@ -13,6 +13,7 @@ from proxy.core.errors import (
     UpstreamError,
     UpstreamTimeout,
     UpstreamUnreachable,
+    codes,
 )
 
 
@@ -50,3 +51,9 @@ def test_sending_again_is_safe_only_where_that_is_said() -> None:
     assert not UpstreamBroken("broken").may_retry
     assert UpstreamBroken("broken", may_retry=True).may_retry
     assert issubclass(UpstreamTimeout, UpstreamError)
+
+
+def test_the_codes_of_all_errors_are_told_once() -> None:
+    found = codes()
+    assert len(set(found)) == len(found)
+    assert {"internal_error", "bad_request", "upstream_broken", "upstream_timeout"} <= set(found)

@@ -20,11 +20,17 @@ DEADLINE = 25.0
 class ProxyProcess(asyncio.SubprocessProtocol):
     """`python -m proxy` with the given arguments; what it prints is kept.
 
-    The environment is the test's own without what would configure the proxy.
+    The environment is the test's own without what would configure the proxy. `within` is a command
+    that runs another one elsewhere, as `ip netns exec NAME` does.
     """
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        self._command = (sys.executable, "-m", "proxy", *arguments)
+    def __init__(
+        self,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        within: tuple[str, ...] = (),
+    ) -> None:
+        self._command = (*within, sys.executable, "-m", "proxy", *arguments)
         self._environment = {
             name: value for name, value in os.environ.items() if not name.startswith("REPRISE_")
         } | (environment or {})

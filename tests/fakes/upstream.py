@@ -166,10 +166,14 @@ class ScriptedUpstream:
             await self._arrived.wait_for(lambda: self.calls >= calls)
         return self.requests[calls - 1]
 
-    async def start(self) -> None:
-        """Listen on a free port."""
+    async def start(self, listening: socket.socket | None = None) -> None:
+        """Take connections of this socket, which stop() closes; else listen on a free port."""
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site: web.BaseSite
+        if listening is None:
+            site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        else:
+            site = web.SockSite(self._runner, listening)
         await site.start()
         self.url = site.name
 

@@ -60,14 +60,14 @@ def injected(
 
 def sidecar(value: Pod) -> dict[str, Any]:
     """The sidecar of a pod."""
-    everyone = value["spec"].get("initContainers", []) + value["spec"]["containers"]
+    everyone = (value["spec"].get("initContainers") or []) + value["spec"]["containers"]
     (found,) = (each for each in everyone if each["name"] == "reprise")
     return dict(found)
 
 
 def base_urls(value: Pod) -> dict[str, str | None]:
     """What each container is told, by its name."""
-    everyone = [*value["spec"].get("initContainers", []), *value["spec"]["containers"]]
+    everyone = [*(value["spec"].get("initContainers") or []), *value["spec"]["containers"]]
     return {
         each["name"]: next(
             (one.get("value") for one in reversed(each.get("env") or []) if one["name"] == NAMED),

@@ -13,7 +13,7 @@ import orjson
 from proxy.clock import SystemClock
 from proxy.core.address import Address
 from proxy.k8s.settings import Settings
-from proxy.k8s.tls import ServedCertificate
+from proxy.k8s.tls import CertificateSource, ServedCertificate
 from proxy.k8s.webhook import Webhook
 from proxy.server.listening import bound
 from proxy.tasks import Beat
@@ -43,13 +43,30 @@ class OneCertificate:
         await asyncio.Event().wait()
 
 
+class DyingSource:
+    """A source (CertificateSource) that has a mistake."""
+
+    every = 60.0
+
+    async def run(self, served: ServedCertificate, beat: Beat) -> None:
+        """Die of it."""
+        raise ValueError
+
+
 class Running:
     """The webhook on free ports of the loopback."""
 
-    def __init__(self, issued: Issued, settings: Settings = SETTINGS) -> None:
+    def __init__(
+        self,
+        issued: Issued,
+        settings: Settings = SETTINGS,
+        *,
+        source: CertificateSource | None = None,
+    ) -> None:
+        """`source` takes the place of one that has what was issued."""
         self.log = Lines()
         self.source = OneCertificate(issued)
-        self.webhook = Webhook(settings, self.source, log=self.log, clock=SystemClock())
+        self.webhook = Webhook(settings, source or self.source, log=self.log, clock=SystemClock())
         self._client = issued.client()
         self.port = 0
         self.admin_port = 0

@@ -1,6 +1,8 @@
 """Certificates from files that are swapped as Kubernetes does it."""
 
 import asyncio
+import os
+import ssl
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from proxy.k8s.certificate_files import CertificateFiles
 from proxy.k8s.tls import ServedCertificate
 from proxy.tasks import Tasks
 from tests.fakes.lines import Lines
-from tests.k8s.certificates import Issued, issued
+from tests.k8s.certificates import NAME, Issued, issued
+from tests.k8s.handshakes import shown
 
 DEADLINE = 10.0
 
@@ -89,6 +92,50 @@ async def test_each_swap_is_taken_over(mounted: Mounted, pairs: tuple[Issued, Is
         "certificate not taken",
         *["certificate taken"] * 3,
     ]
+
+
+async def test_a_swap_between_the_two_files_is_not_seen(
+    tmp_path: Path, pairs: tuple[Issued, Issued]
+) -> None:
+    old, new = pairs
+    mounted = Mounted(tmp_path)
+    mounted.swap(b"", old.key)
+    certificate = tmp_path / "..1" / "tls.crt"
+    certificate.unlink()
+    os.mkfifo(certificate)
+
+    def give_the_old_one_and_swap_before_its_end() -> None:
+        with certificate.open("wb") as pipe:
+            pipe.write(old.certificate)
+            pipe.flush()
+            mounted.swap(new.certificate, new.key)
+
+    async with Watched(mounted) as watched:
+        await asyncio.to_thread(give_the_old_one_and_swap_before_its_end)
+        async with asyncio.timeout(DEADLINE):
+            assert await watched.taken.get() == new.not_after
+    assert [event for _, event, _ in watched.log.lines] == ["certificate taken"]
+
+
+async def test_no_handshake_fails_while_the_files_are_swapped(
+    mounted: Mounted, pairs: tuple[Issued, Issued]
+) -> None:
+    one, other = pairs
+    both = b"".join(each.authority.cert_pem.bytes() for each in pairs)
+    mounted.swap(one.certificate, one.key)
+    async with Watched(mounted) as watched:
+        async with asyncio.timeout(DEADLINE):
+            await watched.taken.get()
+        server = await asyncio.start_server(
+            lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=watched.served.context
+        )
+        async with server, asyncio.timeout(DEADLINE):
+            port = server.sockets[0].getsockname()[1]
+            for each in (other, one, other):
+                mounted.swap(each.certificate, each.key)
+                der = ssl.PEM_cert_to_DER_cert(each.certificate.decode("ascii"))
+                while await shown(port, both, NAME) != der:
+                    pass
 
 
 async def test_what_cannot_be_used_is_told_once_and_the_last_good_one_stays(

@@ -83,9 +83,9 @@ def test_every_kind_with_a_pod_gets_the_sidecar(kind: tuple[str, ...], form: Any
 def test_yaml_and_json_say_what_the_webhook_would(value: Pod) -> None:
     whole = {"apiVersion": "v1", "kind": "Pod", **value}
     expected = injected(whole)
-    for text in (json.dumps(whole), yaml.safe_dump(whole)):
-        once = rendered(text, SETTINGS)
-        assert yaml.safe_load(once.text) == expected
+    for write, read in ((json.dumps, json.loads), (yaml.safe_dump, yaml.safe_load)):
+        once = rendered(write(whole), SETTINGS)
+        assert read(once.text) == expected
         assert rendered(once.text, SETTINGS).text == once.text
 
 
@@ -204,6 +204,11 @@ def test_who_is_left_alone_is_told_and_stays(
     assert rendering.text == text
     assert not rendering.is_complete
     assert told in rendering.warnings[0]
+
+
+def test_json_may_have_half_a_character() -> None:
+    text = json.dumps(pod({"name": "app", "image": "app:1", "command": ["\ud800"]}))
+    assert json.loads(rendered(text, SETTINGS).text.encode()) == injected(json.loads(text))
 
 
 def test_single_letters_are_quoted() -> None:

@@ -1,5 +1,6 @@
 """Which pods are left alone."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,12 @@ def asked(
         return None
     assert bool(refusal.warning) is (refusal.reason is not Reason.OPTED_OUT)
     return refusal.reason
+
+
+def test_every_reason_is_documented() -> None:
+    documented = (Path(__file__).parents[2] / "docs/kubernetes.md").read_text("utf-8")
+    for reason in Reason:
+        assert f"`{reason.value}`" in documented
 
 
 def test_an_ordinary_pod_is_not() -> None:

@@ -16,7 +16,7 @@ from proxy.k8s.settings import Settings
 from tests.k8s.certificates import Issued, issued
 from tests.k8s.pods import PODS, UPSTREAM, base_urls, pod
 from tests.k8s.reviews import of_1_20, of_1_31, of_1_36
-from tests.k8s.running import DEADLINE, Running, untrusting
+from tests.k8s.running import DEADLINE, DyingSource, Running, untrusting
 
 SHAPES = [of_1_20(), of_1_31(), of_1_36()]
 
@@ -116,6 +116,40 @@ async def test_a_mistake_of_ours_stops_no_pod(own: Issued) -> None:
         assert [fields["error"] for level, _, fields in running.log.lines if level == "error"] == [
             "KeyError"
         ]
+
+
+async def test_what_goes_wrong_beside_reviews_is_in_the_log(own: Issued) -> None:
+    async with Running(own, source=DyingSource()) as running, asyncio.timeout(DEADLINE):
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler({"message": "a client left", "exception": OSError()})
+        loop.call_exception_handler({"message": "ours", "exception": ValueError("sk-secret")})
+        loop.call_exception_handler({"message": "a word"})
+        while "background task died" not in [line[1] for line in running.log.lines]:
+            assert await running.admin("/readyz") == (503, "no certificate\n")
+    told = [(level, event) for level, event, _ in running.log.lines]
+    assert told[:3] == [
+        ("debug", "connection failed"),
+        ("error", "event loop error"),
+        ("error", "event loop error"),
+    ]
+    assert "sk-secret" not in str(running.log.lines)
+
+
+async def test_it_tells_that_it_is_ending(own: Issued) -> None:
+    body = reviewing(pod())
+    async with Running(own) as running, asyncio.timeout(DEADLINE):
+        await running.certified()
+        async with running.raw() as (reader, writer):
+            head = f"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.write(head.encode())
+            while "admission" not in [line[1] for line in running.log.lines]:
+                await running.post(body)
+            stopping = asyncio.gather(running.webhook.stop())
+            await asyncio.sleep(0)
+            assert await running.admin("/readyz") == (503, "draining\n")
+            writer.write(body)
+            await reader.read()
+            await stopping
 
 
 async def test_a_body_that_is_too_large_is_not_read(

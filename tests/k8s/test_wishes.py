@@ -1,5 +1,7 @@
 """What annotations ask for."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,13 @@ def test_an_annotation_that_is_not_known_is_told(name: str, remedy: str) -> None
     wishes, (warning,) = read({f"reprise.dev/{name}": "x"})
     assert wishes == Wishes()
     assert remedy in warning
+
+
+def test_every_annotation_is_documented() -> None:
+    documented = (Path(__file__).parents[2] / "docs/kubernetes.md").read_text("utf-8")
+    _, (warning,) = read({"reprise.dev/zzz": "x"})
+    for name in warning.rpartition("known are ")[2].split(", "):
+        assert f"`{name}`" in documented
 
 
 @given(st.text())

@@ -8,6 +8,7 @@ from proxy.core.policy import Policy, Pool
 from proxy.pipeline import chain as module
 from proxy.pipeline.chain import FEEDBACK_PATH, Chain
 from proxy.tasks import Tasks
+from proxy.telemetry.load import UpstreamLoad
 from proxy.upstream.client import AiohttpUpstream
 from tests.core.values import request
 from tests.fakes.clock import FakeClock
@@ -26,7 +27,11 @@ class Scene:
         self.results: list[str] = []
         self.tasks = Tasks(lambda name, error: self.died.append(f"{name}: {error!r}"))
         self.upstream = AiohttpUpstream(
-            max_connections=100, max_header_bytes=16384, via=b"1.1 here", tasks=self.tasks
+            max_connections=100,
+            max_header_bytes=16384,
+            via=b"1.1 here",
+            tasks=self.tasks,
+            load=UpstreamLoad(FakeClock().monotonic),
         )
         self.pool = Pool("centre", url, is_reprise=True, admin_url=url, admin_token="t")
         self.pools = [self.pool, Pool("model", url, admin_url=url)]

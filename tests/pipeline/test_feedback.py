@@ -8,6 +8,7 @@ import pytest
 
 from proxy.core.cache.value import StoredResponse
 from proxy.core.errors import BadRequest
+from proxy.core.exchange import Level as Found
 from proxy.core.meaning.negatives import Negatives
 from proxy.pipeline.aliases import Aliases
 from proxy.pipeline.chain import FEEDBACK_PATH
@@ -31,14 +32,20 @@ class Heard:
     def __init__(self) -> None:
         self.level = Level()
         self.opinions: list[Opinion] = []
+        self.levels: list[Found | None] = []
         self.feedback = Feedback(
             store=self.level.store,
             aliases=self.level.aliases,
             negatives=self.level.negatives,
             clock=self.level.clock,
-            on_opinion=self.opinions.append,
+            on_opinion=self.hear,
         )
         self.feedback.questions = self.level.meaning
+
+    def hear(self, opinion: Opinion, level: Found | None) -> None:
+        """It was taken."""
+        self.opinions.append(opinion)
+        self.levels.append(level)
 
     async def say(
         self, stored: StoredResponse, verdict: Verdict = Verdict.WRONG, asked: str | None = None
@@ -112,6 +119,19 @@ async def test_a_right_answer_stays(heard: Heard) -> None:
     assert len(heard.level.negatives) == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"), [(ASKED, Found.SEMANTIC), (STORED, Found.EXACT), (None, None)]
+)
+async def test_it_is_told_how_the_answer_was_found(
+    heard: Heard, asked: str | None, found: Found | None
+) -> None:
+    stored = await heard.level.know(near(STORED))
+    assert await heard.say(stored, Verdict.RIGHT)
+    await heard.level.finds(near(ASKED))
+    assert await heard.say(stored, Verdict.WRONG, asked)
+    assert heard.levels == [Found.EXACT, found]
+
+
 async def test_whoever_may_not_speak_changes_nothing(heard: Heard) -> None:
     stored = await heard.level.know(near(STORED))
     opinion = Opinion(stored.id, Verdict.WRONG, None)
@@ -135,7 +155,7 @@ async def test_a_proxy_that_compares_nothing_takes_opinions_too() -> None:
         aliases=Aliases(),
         negatives=Negatives(),
         clock=FakeClock(),
-        on_opinion=lambda opinion: None,
+        on_opinion=lambda opinion, level: None,
     )
     stored = stored_response()
     store.put(stored)
@@ -222,7 +242,9 @@ async def test_a_client_takes_a_wrong_answer_back(
             {"entry": wrong.header("x-cache-entry"), "verdict": "wrong"},
         )
         assert told.header("Cache-Status") is None
-        assert b'reprise_feedback_total{verdict="wrong"} 1.0' in app.exposition()
+        counted = b'reprise_feedback_total{level="%b",verdict="wrong"} %b'
+        assert counted % (b"unknown", b"1.0") in app.exposition()
+        assert counted % (b"semantic", b"0.0") in app.exposition()
         assert (await ask(app.url, question(STORED))).text == "answer 2"
         again = await ask(app.url, question(ASKED))
         assert (again.text, again.is_hit) == ("answer 3", False)

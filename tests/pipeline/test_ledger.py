@@ -81,7 +81,7 @@ class Scene:
                 aliases=self.aliases,
                 negatives=self.negatives,
                 clock=self.clock,
-                on_opinion=lambda opinion: None,
+                on_opinion=lambda opinion, level: None,
             ),
             acceptance=self.acceptance,
             on_purged=self.purged.append,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -87,10 +86,10 @@ async def test_a_question_that_only_looks_alike_goes_to_the_upstream(
     async with comparing(log=log) as app:
         await known(app, question(walks[0]))
         answer = await ask(app.url, question(walks[1]))
-        assert re.search(
-            rb'semantic_lookup_seconds_count\{guard="numbers",result="guard"\} 1.0',
-            app.exposition(),
-        )
+        exposition = app.exposition()
+        assert b'semantic_lookup_duration_seconds_count{result="guard"} 1.0' in exposition
+        assert b'semantic_objections_total{guard="numbers"} 1.0' in exposition
+        assert b'lookup_duration_seconds_count{stage="gate"} 2.0' in exposition
     assert answer.text == "answer 2"
     assert answer.header("x-cache-similarity") is None
     lines = [json.loads(line) for line in log]
@@ -107,7 +106,8 @@ async def test_a_hit_by_meaning_is_logged_as_one(comparing: Comparing) -> None:
         await known(app, question(STORED))
         for _ in range(2):
             await ask(app.url, question(ASKED))
-        assert b'cache="semantic",operation="chat",status_class="2xx"} 4.0' in app.exposition()
+        saved = b'tokens_total{direction="output",operation="chat",source="cache"} 8.0'
+        assert saved in app.exposition()
     requests = [json.loads(line) for line in log if b'"request"' in line]
     told = {line["cache"]: line for line in requests}
     assert (told["semantic"]["similarity"], told["semantic"]["meaning"]) == (0.9258, "match")

@@ -263,7 +263,7 @@ async def test_a_full_disk_stops_persistence_and_not_service(small: Path) -> Non
             journal.append(change)
         await until(lambda: log.events == [STOPPED])
         figures = journal.figures()
-        assert figures["disk_state"] == 0
+        assert figures["disk_up"] == 0
         assert figures["disk_write_errors"] == 1
         journal.append(Deleted(key(0), NOW))  # it is not lost
         clock.advance(RETRY_SECONDS + 1)
@@ -273,7 +273,7 @@ async def test_a_full_disk_stops_persistence_and_not_service(small: Path) -> Non
         clock.advance(RETRY_SECONDS + 1)
         await until(lambda: log.events == [STOPPED, AGAIN])
         await until(is_written(journal))
-        assert journal.figures()["disk_state"] == 1
+        assert journal.figures()["disk_up"] == 1
         values = await kept(small)
     assert comparable(memory[0]) not in values
     assert all(comparable(one) in values for one in memory[1:])
@@ -339,7 +339,7 @@ async def test_a_file_that_others_hold_is_waited_for(
         async with held(tmp_path / FILE):
             journal.append(put(1))
             await until(lambda: journal.figures()["disk_write_errors"] > 1)
-            assert journal.figures()["disk_state"] == 1
+            assert journal.figures()["disk_up"] == 1
             assert log.told == []
             # Somebody hangs: that is to be known.
             clock.advance(RETRY_SECONDS + 1)

@@ -62,7 +62,7 @@ def test_the_least_recently_used_goes_first() -> None:
     store.put(entry(2))
     store.put(entry(4))
     assert numbers(store) == [3, 2, 4]
-    assert (len(store), store.evictions) == (3, 2)
+    assert (len(store), store.evictions.total()) == (3, 2)
 
 
 def test_what_goes_for_others_is_told() -> None:
@@ -119,7 +119,7 @@ def test_as_many_go_as_are_needed_for_a_large_one() -> None:
         store.put(entry(number))
     assert store.put(large)
     assert numbers(store) == [2, 9]
-    assert store.evictions == 2
+    assert store.evictions.total() == 2
 
 
 def test_an_entry_over_the_bounds_is_refused_and_disturbs_nobody() -> None:
@@ -129,7 +129,7 @@ def test_an_entry_over_the_bounds_is_refused_and_disturbs_nobody() -> None:
     assert not store.put(entry(2, body=b"x" * 101))
     assert not store.put(entry(3, head=b"x" * 20_000))
     assert numbers(store) == [0, 1]
-    assert store.evictions == 0
+    assert store.evictions.total() == 0
 
 
 def test_a_later_answer_over_the_bounds_still_ends_the_earlier_one() -> None:
@@ -193,7 +193,7 @@ def test_narrower_bounds_hold_at_once(bounds: dict[str, int], left: list[int]) -
     usual = {"max_bytes": LARGE, "max_entries": LARGE, "max_entry_bytes": LARGE}
     store.resize(**(usual | bounds))
     assert numbers(store) == left
-    assert store.evictions == 3 - len(left)
+    assert store.evictions.total() == 3 - len(left)
     assert store.size_bytes == sum(size_of(stored) for stored in store.scan())
 
 

@@ -70,7 +70,7 @@ async def test_what_could_not_be_written_is_written_later(redis_prefix: str) -> 
         server.pause()
         one.append(*map(recent, range(600)))
         one.append(deleted := Deleted(key(1), now()))
-        await one.until(lambda: bool(one.links[0].figures()["redis_failures_timeout"]))
+        await one.until(lambda: bool(one.links[0].failures["timeout"]))
         assert one.figure("queue") > 0
         server.resume()
         await one.until(lambda: one.figure("written") == 600)

@@ -15,7 +15,7 @@ from proxy.redis_link.link import RedisLink
 from proxy.redis_link.scripts import Command, send
 from proxy.store.redis_keys import EntryKeys
 from proxy.store.redis_leases import Leases
-from proxy.store.shared import COUNTERS, POLL_SECONDS, SharedEntries
+from proxy.store.shared import POLL_SECONDS, SharedEntries
 from proxy.tasks import Tasks
 from tests.conftest import RedisLinks
 from tests.core.values import stored_response
@@ -353,7 +353,7 @@ async def test_a_user_who_may_use_our_keys_only_can_do_all_of_it(
             await replica.send(replica.keys.delete(key(1), SystemClock().now()))
         async with replica_of(redis_links, url, prefix="other") as replica:
             assert await replica.shared.fetch(key(1)) is None
-            assert replica.link.figures()["redis_failures_denied"] == 1
+            assert replica.link.failures["denied"] == 1
 
 
 @pytest.mark.parametrize("answer", [b"+OK\r\n", b":7.5\r\n", b"*1\r\n$1\r\nx\r\n", b"$-1\r\n"])
@@ -385,10 +385,6 @@ async def test_nothing_but_our_own_keys_is_touched(redis_links: RedisLinks) -> N
         await replica.send(replica.keys.extend(key(1), 1, 0.0))
     assert len(asked) == 8
     assert all(name.startswith(b"reprise:{") for name in asked)
-
-
-async def test_what_only_grows_is_told(one: Replica) -> None:
-    assert set(one.shared.figures()) - COUNTERS == {"redis_leases"}
 
 
 async def test_another_call_of_the_same_process_does_not_wait_for_itself(

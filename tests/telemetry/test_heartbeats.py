@@ -78,6 +78,6 @@ def test_all_loops_are_told() -> None:
         "late": {"age": 10.0, "every": 1.0, "deaths": 2, "late": True},
     }
     assert list(pulses(heartbeats, now=100.0, wall=1000.0)) == [
-        ("well", 995.0, 5.0, 0),
-        ("late", 990.0, 10.0, 2),
+        ("well", 995.0, 10.0, 0),
+        ("late", 990.0, 1.0, 2),
     ]

@@ -26,7 +26,7 @@ WARNING: gateway.resources.limits.memory is less than the {{ div $needed 1048576
 WARNING: the network policy cannot see ports of upstreams behind ${...}. Add them by gateway.networkPolicy.extraEgress.
 {{- end }}
 {{- end }}
-{{- if and .Values.injector.enabled (eq (default "Ignore" .Values.injector.failurePolicy) "Fail") }}
+{{- if and .Values.injector.enabled (eq .Values.injector.failurePolicy "Fail") }}
 WARNING: injector.failurePolicy is Fail: while the injector is down, pods that ask for a sidecar cannot start.
 {{- end }}
 {{- end -}}

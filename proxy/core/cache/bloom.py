@@ -105,6 +105,6 @@ class KnownKeys:
         """What /metrics shows of it."""
         return {
             "redis_known_keys": len(self._filter),
-            "redis_known_fill": self._filter.fill,
+            "redis_known_fill_ratio": self._filter.fill,
             "redis_known_complete": float(self._is_complete),
         }

@@ -1,7 +1,9 @@
 """What looking for an answer by meaning comes to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from proxy.core.exchange import Timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +13,8 @@ class Match:
     key: bytes
     """Its exact key."""
     similarity: float
+    stages: tuple[Timed, ...] = field(default=(), compare=False)
+    """How long it took to find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class NoMatch:
     """The similarity of the nearest entry that was looked at."""
     guard: str = ""
     """The guard that objected to it."""
+    stages: tuple[Timed, ...] = field(default=(), compare=False)
 
 
 Meant: TypeAlias = Match | NoMatch

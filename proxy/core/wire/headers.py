@@ -45,14 +45,21 @@ _SHARED |= {b"content-type", b"content-encoding", b"retry-after", b"x-should-ret
 """What goes to those who share a call: what is stored, and what its body or status needs."""
 
 
-def forwarded(fields: Fields, replaced: Fields = (), *, keeps_wishes: bool = False) -> Fields:
+def forwarded(
+    fields: Fields,
+    replaced: Fields = (),
+    *,
+    dropped: frozenset[bytes] = _NO_OPTIONS,
+    keeps_wishes: bool = False,
+) -> Fields:
     """A request's fields as they go to the upstream.
 
-    `replaced` takes the place of fields of the same name. Host, Expect and framing are made anew.
-    Our own x-cache-* fields stay only where `keeps_wishes`: for a cache of our kind.
+    `replaced` takes the place of fields of the same name, `dropped` (lower case) stay behind. Host,
+    Expect and framing are made anew. Our own x-cache-* fields stay only where `keeps_wishes`: for
+    a cache of our kind.
     """
     options = connection_options(by_name(fields))
-    unwanted = _NOT_FORWARDED | options | {n.lower() for n, _ in replaced}
+    unwanted = _NOT_FORWARDED | options | dropped | {n.lower() for n, _ in replaced}
     return _without(fields, unwanted, replaced, keeps_wishes=keeps_wishes)
 
 

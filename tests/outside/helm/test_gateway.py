@@ -168,6 +168,7 @@ def ports_to(rendered: Rendered) -> list[int]:
             ],
             [1, 443],
         ),
+        (["gateway.config.tracing.endpoint=http://collector:4318"], [4318, 443]),
         (["redis.url=redis://redis"], [443, 6379]),
         (["redis.url=rediss://user:123@redis:6380/0"], [443, 6380]),
         (["redis.url=redis+sentinel://a:26379\\,b:26380/master"], [26379, 26380, 443, 6379]),
@@ -176,7 +177,7 @@ def ports_to(rendered: Rendered) -> list[int]:
         (["redis.existingSecret=ours"], [26379, 443, 6379]),
     ],
 )
-def test_the_network_policy_opens_the_ports_of_upstreams_and_redis(
+def test_the_network_policy_opens_the_ports_of_what_the_proxy_calls(
     values: list[str], ports: list[int]
 ) -> None:
     rendered = render("gateway.networkPolicy.enabled=true", *values)
@@ -316,6 +317,15 @@ def test_the_notes_say_how_to_begin_and_what_is_off() -> None:
 )
 def test_the_notes_warn_of_what_may_surprise(values: list[str], words: str) -> None:
     assert words in notes(*values)
+
+
+def test_the_notes_say_how_pods_get_a_sidecar() -> None:
+    said = notes("gateway.enabled=false", "injector.enabled=true", "injector.failurePolicy=Fail")
+    assert "kubectl label namespace NAME reprise.dev/inject=true" in said
+    assert "a webhook; its certificate: selfSigned" in said
+    assert "Off: gateway, metrics.serviceMonitor" in said
+    assert "injector.failurePolicy is Fail" in said
+    assert "OPENAI_BASE_URL" not in said
 
 
 def test_the_notes_warn_of_nothing_where_all_is_well() -> None:

@@ -21,8 +21,10 @@ def test_helm_finds_nothing_to_complain_of(program: str) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_it_renders_the_same_each_time_with_both_helms(case: Case, renderings: Renderings) -> None:
     for version in case.versions:
-        same = {renderings[case, version, program, time] for program in HELMS for time in (0, 1)}
-        assert len(same) == 1, version
+        texts = [[renderings[case, version, program, time] for time in (0, 1)] for program in HELMS]
+        assert all(first == second for first, second in texts), version
+        # They put kinds that they do not know in different places.
+        assert len({tuple(sorted(first.split("---\n"))) for first, _ in texts}) == 1, version
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
