@@ -12,7 +12,8 @@ _LONG_INTEGER = re.compile(r"[:\[,]\s*-?\d{19,}\s*[,\]}]")
 _MAX_DEPTH = 1000
 """What Python's own reader takes before 3.12; later ones take more than others can walk through."""
 _NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-"""Strings, which are passed over (those without an end, too: in one go), and what begins or ends a list or an object."""
+"""Strings, which are passed over (in one go, if they have no end), and what begins or ends a value
+of several."""
 
 
 def read(text: str) -> Json:
