@@ -16,6 +16,13 @@ def test_forgiving_reading_takes_what_clients_take() -> None:
     assert math.isinf(number)
 
 
+def test_what_stands_in_a_string_is_no_nesting() -> None:
+    text = "[" * 3000 + '\\"' + "{" * 3000
+    read = payload.read(f'["{text}", NaN]')
+    assert isinstance(read, list)
+    assert read[0] == text.replace("\\", "")
+
+
 @pytest.mark.parametrize("text", ["", "{", "ping", "[" * 3000 + "]" * 3000])
 def test_what_nobody_can_read_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):

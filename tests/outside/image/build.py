@@ -159,9 +159,7 @@ def _again(arguments: Sequence[str]) -> None:
 
 def _buildah_builds(tag: str, arguments: Sequence[str]) -> None:
     command = [
-        # What a build that fails leaves mounted goes with it.
-        *("unshare", "--mount"),
-        *buildah("bud", "--layers", "--pull=never", "--isolation=chroot", "--network=host"),
+        *_apart("bud", "--layers", "--pull=never", "--isolation=chroot", "--network=host"),
         "--jobs=2",
         # Without it there is no place for HEALTHCHECK.
         "--format=docker",
@@ -180,11 +178,16 @@ def _make_base() -> None:
     if not archive.exists():
         with step("the stand-in was made"):
             standin.make(archive, base().rpartition("-")[2])
-    known = json.loads(run(buildah("images", "--json")) or "[]")
+    known = json.loads(run(_apart("images", "--json")) or "[]")
     if not any(base() in (image["names"] or ()) for image in known):
-        container = run(buildah("from", "scratch")).strip()
-        run(buildah("add", "-q", container, str(archive), "/"))
-        run(buildah("commit", "-q", "--rm", container, base()))
+        container = run(_apart("from", "scratch")).strip()
+        run(_apart("add", "-q", container, str(archive), "/"))
+        run(_apart("commit", "-q", "--rm", container, base()))
+
+
+def _apart(*arguments: str) -> list[str]:
+    """As `buildah`; what it leaves mounted, above all where it fails, goes with it."""
+    return ["unshare", "--mount", *buildah(*arguments)]
 
 
 def _limits() -> list[str]:
