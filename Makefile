@@ -89,7 +89,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-annotate --generate-hashes --python-v
 lock: $(VENV)/.lock ## Renew requirements/*.txt: the versions that the image holds
 	for machine in x86_64 aarch64; do \
 		$(LOCK) --upgrade --python-platform $$machine-unknown-linux-gnu pyproject.toml \
-			--extra hnsw --extra inject \
+			--extra hnsw --extra tracing --extra inject \
 			--excludes requirements/left-out.in -o $(VENV)/.lock/$$machine.txt || exit 1; done
 	cmp $(VENV)/.lock/x86_64.txt $(VENV)/.lock/aarch64.txt
 	cp $(VENV)/.lock/x86_64.txt requirements/image.txt

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import random
 import secrets
 from collections.abc import Callable
@@ -321,6 +320,7 @@ class App:
             related=self._related,
             aliases=self._aliases,
             negatives=self._negatives,
+            wants_traces=bool(static.trace_endpoint),
             tracer=self._tracer,
         )
         self.metrics.watch(self.condition.figures)
@@ -462,17 +462,22 @@ class App:
         static = config.static
         if not static.trace_endpoint:
             return None
-        return Tracer(
-            endpoint=static.trace_endpoint,
-            headers=static.trace_headers,
-            service=static.trace_service,
-            sample=static.trace_sample,
-            version=__version__,
-            worker=self._worker.number if self._worker else None,
-            environment=os.environ,
-            clock=self._clock,
-            log=self.log,
-        )
+        try:
+            return Tracer(
+                endpoint=static.trace_endpoint,
+                headers=static.trace_headers,
+                service=static.trace_service,
+                sample=static.trace_sample,
+                version=__version__,
+                worker=self._worker.number if self._worker else None,
+                clock=self._clock,
+                log=self.log,
+            )
+        except ImportError as error:
+            remedy = "pip install 'reprise-proxy[tracing]', and restart"
+            told = {"why": str(error), "remedy": remedy}
+            self.log.emit("error", "requests are not traced", told)
+            return None
 
     def _report(self, exchange: Exchange) -> None:
         self._reporter.report(exchange)

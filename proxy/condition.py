@@ -42,7 +42,9 @@ class Condition:
     related: Related
     aliases: Aliases
     negatives: Negatives
+    wants_traces: bool = False
     tracer: Tracer | None = None
+    """None where no traces are wanted, or what makes them is not installed."""
 
     def state(self) -> str:
         """ "ok" where requests are taken, else why it is not ready."""
@@ -64,8 +66,8 @@ class Condition:
     def _parts(self) -> dict[str, str]:
         """What may be broken while requests are served: "ok", "off", or what is wrong."""
         parts = {"semantic": self.semantic.state(), **self.persistence.states()}
-        if self.tracer is not None:
-            parts["tracing"] = self.tracer.state
+        if self.wants_traces:
+            parts["tracing"] = "missing" if self.tracer is None else self.tracer.state
         return parts
 
     def figures(self) -> Figures:

@@ -52,6 +52,7 @@ def _blocking_calls_fail() -> Iterator[None]:
     with blockbuster_ctx("proxy") as blockbuster:
         for function in blockbuster.functions.values():
             function.can_block_in("proxy/app.py", "__init__")  # nothing is served yet
+            function.can_block_in("proxy/telemetry/exporter.py", "__init__")  # nor here
             function.can_block_in("proxy/cli/evaluate.py", "_progress")  # nobody is served
             function.can_block_in("proxy/cli/warm.py", "_track")  # nor here
             function.can_block_in("proxy/telemetry/process.py", "collect")  # /proc is no disk

@@ -78,6 +78,8 @@ OWNERS: dict[str, set[str]] = {
     "redis": {"redis_link"},
     "msgpack": {"store"},
     "cryptography": {"k8s"},
+    "opentelemetry": {"telemetry"},
+    "requests": {"telemetry"},
 }
 """The rooms in which each library may be imported."""
 

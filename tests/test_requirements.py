@@ -11,7 +11,7 @@ from proxy.semantic.models import PACKAGED
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-EXTRAS = ("hnsw", "inject")
+EXTRAS = ("hnsw", "tracing", "inject")
 LOCKED = ["image", "build", "models"]
 
 

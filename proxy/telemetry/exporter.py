@@ -1,46 +1,48 @@
-"""Sends spans to a collector (OTLP over HTTP), from a thread of its own.
+"""Sends spans to a collector by OpenTelemetry's SDK (OTLP over HTTP), from a thread of its own.
 
-Whatever the collector does is in nobody's way: what waits for it is bounded, and what does not fit
-is counted. One log line tells that spans do not arrive, another that they do again.
+Imported only where traces are wanted: the SDK is an extra, and large. Whatever the collector does
+is in nobody's way: what waits for it is bounded, and what does not fit is counted. One log line
+tells that spans do not arrive, another that they do again.
 """
 
-import http.client
-import random
+import logging
+import ssl
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import requests
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace.span import TraceState
+from requests.adapters import HTTPAdapter
+
+from proxy.core.trace import Context
 from proxy.telemetry.log import Log
+from proxy.telemetry.spans import Kind, Span, Value
 
-MAX_QUEUED_BYTES = 4 * 1024 * 1024
-MAX_REQUEST_BYTES = 512 * 1024
+MAX_SPANS = 4096
+"""What waits, and what is under way; a span takes about two KiB."""
+MAX_REQUEST_SPANS = 512
 EVERY_SECONDS = 1.0
 """So long spans wait for others."""
 TIMEOUT_SECONDS = 10.0
-"""For each step of an exchange with the collector."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 30.0
-"""Seconds after a failure before the next try; they double until one succeeds."""
+"""For all tries of one request; what it held is dropped then."""
 CLOSE_SECONDS = 3.0
 """What waits at the end is sent within this, or dropped."""
-_MAX_ANSWER_BYTES = 64 * 1024
-_TRY_AGAIN = frozenset({408, 429, 502, 503, 504})
-"""Statuses by which a collector says: later (OTLP 1.x, "Retryable Response Codes")."""
-_CONNECTIONS: dict[str, type[http.client.HTTPConnection]] = {
-    "http": http.client.HTTPConnection,
-    "https": http.client.HTTPSConnection,
+MAX_CHARACTERS = 256
+"""Of a text: what clients write may be of any length."""
+_KINDS = {
+    Kind.INTERNAL: SpanKind.INTERNAL,
+    Kind.SERVER: SpanKind.SERVER,
+    Kind.CLIENT: SpanKind.CLIENT,
 }
-
-
-class Refused(Exception):
-    """The collector did not take them. `pause`: how many seconds to wait; None to give them up."""
-
-    def __init__(self, why: str, pause: float | None) -> None:
-        super().__init__(why)
-        self.pause = pause
+_UNSET, _ERROR = Status(StatusCode.UNSET), Status(StatusCode.ERROR)
+_NO_STATE = TraceState()
 
 
 class Counts(NamedTuple):
@@ -50,36 +52,52 @@ class Counts(NamedTuple):
     dropped: int
 
 
-class Exporter:
-    """Sends spans, many at a time."""
+class Exporter(SpanExporter):
+    """Sends spans, many at a time.
+
+    The SDK's queue and thread stand between `add` and `export`.
+    """
 
     def __init__(
         self,
         endpoint: str,
         headers: Mapping[str, str],
         *,
-        request: Callable[[Iterable[bytes]], bytes],
+        resource: Mapping[str, Value],
+        scope: str,
+        version: str,
         log: Log,
-        user_agent: str,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`endpoint` is the URL with its path; `request` makes one body of many spans."""
-        self._collector = _Collector(endpoint, {**headers, "User-Agent": user_agent})
+        """`endpoint` is the URL with its path. `resource` says what the spans are of, besides
+        OTEL_RESOURCE_ATTRIBUTES of the environment; `scope` and its version who made them.
+        """
+        # Each change of state has a line of ours; theirs would be one for each try.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
         self._endpoint = endpoint
-        self._request = request
         self._log = log
-        self._monotonic = monotonic
+        self._resource = Resource.create(resource)
+        self._scope = InstrumentationScope(scope, version)
         self._lock = threading.Lock()  # held for moments only
-        self._spans: deque[bytes] = deque()
-        self._queued_bytes = 0
+        self._waiting = 0
         self._sent = 0
         self._dropped = 0
         self._is_well = True
-        self._ends_at: float | None = None
-        """Set once it is to close."""
-        self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
-        self._thread.start()
+        self._is_closing = False
+        self._why = ""
+        """What was wrong with the latest try."""
+        self._wire = OTLPSpanExporter(
+            endpoint,
+            certificate_file=_authorities(),
+            headers=dict(headers),
+            timeout=TIMEOUT_SECONDS,
+            session=_session(self._tried),
+        )
+        self._processor = BatchSpanProcessor(
+            self,
+            max_queue_size=MAX_SPANS,  # never reached: `add` counts also what is under way
+            schedule_delay_millis=EVERY_SECONDS * 1000,
+            max_export_batch_size=min(MAX_REQUEST_SPANS, MAX_SPANS),
+        )
 
     @property
     def state(self) -> str:
@@ -95,93 +113,62 @@ class Exporter:
     @property
     def is_full(self) -> bool:
         """Nothing more would be taken now."""
-        return self._queued_bytes >= MAX_QUEUED_BYTES
+        return self._waiting >= MAX_SPANS
 
     def drop(self, count: int) -> None:
         """Count spans that were not even made."""
         with self._lock:
             self._dropped += count
 
-    def add(self, span: bytes) -> None:
+    def add(self, span: Span) -> None:
         """Send it, soon; dropped where too many wait. Never blocks."""
         with self._lock:
-            if self._queued_bytes + len(span) > MAX_QUEUED_BYTES or self._ends_at is not None:
+            if self.is_full or self._is_closing:
                 self._dropped += 1
                 return
-            self._spans.append(span)
-            self._queued_bytes += len(span)
-            is_much = self._queued_bytes >= MAX_REQUEST_BYTES
-        if is_much and self._is_well:
-            self._wake.set()
+            self._waiting += 1
+        self._processor.on_end(self._readable(span))
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Send what waits, within some seconds, and end. Blocks so long at most."""
-        self._ends_at = self._monotonic() + seconds
-        self._wake.set()
-        self._thread.join(seconds)
         with self._lock:
-            self._dropped += len(self._spans)
-            self._spans.clear()
-            self._queued_bytes = 0
-
-    def _run(self) -> None:
-        pause = FIRST_PAUSE
-        wait = EVERY_SECONDS
-        while self._ends_at is None:
-            self._wake.wait(wait)
-            self._wake.clear()
-            try:
-                self._send_all()
-            except Refused as refused:
-                self._fails(str(refused))
-                # A part of it by chance: many proxies shall not come back in the same moment.
-                share = random.uniform(0.75, 1.0)  # noqa: S311 - no secret
-                wait = max(refused.pause or 0.0, pause) * share
-                pause = min(2 * pause, LONGEST_PAUSE)
-            else:
-                wait, pause = EVERY_SECONDS, FIRST_PAUSE
-        try:
-            self._send_all()
-        except Refused as refused:
-            self._fails(str(refused))
-        self._collector.close()
-
-    def _send_all(self) -> None:
-        """Raises Refused; what is to be sent later stays in the queue then."""
-        while batch := self._batch():
-            seconds = TIMEOUT_SECONDS
-            if self._ends_at is not None:
-                seconds = min(seconds, self._ends_at - self._monotonic())
-            if seconds <= 0:
-                return
-            try:
-                self._collector.post(self._request(batch), seconds)
-            except Refused as refused:
-                if refused.pause is None:
-                    self._take(batch, are_sent=False)
-                raise
-            self._take(batch, are_sent=True)
-            self._is_back()
-
-    def _batch(self) -> list[bytes]:
-        """The next spans. They stay in the queue, so that it is bounded as a whole."""
-        batch, size = [], 0
+            self._is_closing = True
+        # The SDK itself would wait half a minute.
+        end = threading.Thread(target=self._processor.shutdown, name="spans-end", daemon=True)
+        end.start()
+        end.join(seconds)
+        self._wire.shutdown()  # type: ignore[no-untyped-call]  # it has no types
         with self._lock:
-            for span in self._spans:
-                batch.append(span)
-                size += len(span)
-                if size >= MAX_REQUEST_BYTES:
-                    break
-        return batch
+            self._dropped += self._waiting
+            self._waiting = 0
 
-    def _take(self, batch: list[bytes], *, are_sent: bool) -> None:
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send them, and say what became of them. For the SDK, in its thread."""
+        self._why = ""
+        result = self._wire.export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            # Without a try they could not be written, or it is too late.
+            self._fails(self._why or "they are not sent")
+        are_sent = not self._why and result is SpanExportResult.SUCCESS
         with self._lock:
-            for _ in range(min(len(batch), len(self._spans))):
-                self._queued_bytes -= len(self._spans.popleft())
+            taken = min(len(spans), self._waiting)  # none after `close`
+            self._waiting -= taken
             if are_sent:
-                self._sent += len(batch)
+                self._sent += taken
             else:
-                self._dropped += len(batch)
+                self._dropped += taken
+        if are_sent:
+            self._is_back()
+        return result
+
+    def shutdown(self) -> None:
+        """Nothing: `close` ends what is below. For the SDK, when all that waited is sent."""
+
+    def _tried(self, why: str) -> None:
+        """The collector was asked: in vain, where there is a reason."""
+        self._why = why
+        if why:
+            self._fails(why)
 
     def _fails(self, why: str) -> None:
         if self._is_well:
@@ -195,70 +182,94 @@ class Exporter:
             told = {"endpoint": self._endpoint, "dropped": self.counts.dropped}
             self._log.emit("info", "traces reach the collector again", told)
 
+    def _readable(self, span: Span) -> ReadableSpan:
+        context = _context(span.context, state=span.state)
+        parent = None
+        if span.parent:
+            above = span.context._replace(span_id=span.parent)
+            parent = _context(above, is_remote=span.is_remote)
+        return ReadableSpan(
+            _text(span.name),
+            context,
+            parent,
+            self._resource,
+            {
+                key: _text(value) if isinstance(value, str) else value
+                for key, value in span.attributes.items()
+            },
+            links=[Link(_context(link)) for link in span.links],
+            kind=_KINDS[span.kind],
+            status=_ERROR if span.has_failed else _UNSET,
+            start_time=span.began,
+            end_time=span.ended,
+            instrumentation_scope=self._scope,
+        )
 
-class _Collector:
-    """One connection to a collector, kept while it is well."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
-        parts = urlsplit(endpoint)
-        self._scheme = parts.scheme
-        self._host = parts.hostname or ""
-        self._port = parts.port
-        self._path = parts.path
-        self._headers = {"Content-Type": "application/x-protobuf", **headers}
-        self._connection: http.client.HTTPConnection | None = None
+class _Watched(HTTPAdapter):
+    """Tells what became of each try: the SDK says it of the last one, and not why."""
 
-    def post(self, body: bytes, seconds: float) -> None:
-        """Send a body; no step takes longer than `seconds`. Raises Refused."""
-        was_used = self._connection is not None
+    def __init__(self, tried: Callable[[str], None]) -> None:
+        self._tried = tried
+        super().__init__()
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: bool | str = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
         try:
-            self._post(body, seconds)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            if not was_used or isinstance(error, TimeoutError):
-                raise Refused(_words(error), 0.0) from error
-            # The collector has closed what it had kept open: no failure.
-            try:
-                self._post(body, seconds)
-            except (OSError, http.client.HTTPException) as again:
-                self.close()
-                raise Refused(_words(again), 0.0) from again
-
-    def close(self) -> None:
-        """Close the connection, if there is one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _post(self, body: bytes, seconds: float) -> None:
-        connection = self._connect(seconds)
-        connection.request("POST", self._path, body, self._headers)
-        answer = connection.getresponse()
-        is_whole = len(answer.read(_MAX_ANSWER_BYTES)) < _MAX_ANSWER_BYTES
-        if answer.will_close or not is_whole:
-            self.close()
-        if 200 <= answer.status < 300:
-            return
-        why = f"it answers with status {answer.status}"
-        pause = _seconds(answer.headers.get("Retry-After", ""))
-        raise Refused(why, pause if answer.status in _TRY_AGAIN else None)
-
-    def _connect(self, seconds: float) -> http.client.HTTPConnection:
-        if self._connection is None:
-            kind = _CONNECTIONS[self._scheme]
-            port = self._port or kind.default_port
-            self._connection = kind(self._host, port, timeout=seconds)
-        elif self._connection.sock is not None:
-            self._connection.sock.settimeout(seconds)
-        return self._connection
+            answer = super().send(request, stream, timeout, verify, cert, proxies)
+        except OSError as error:
+            self._tried(_words(error))
+            raise
+        is_well = 200 <= answer.status_code < 300
+        self._tried("" if is_well else f"it answers with status {answer.status_code}")
+        return answer
 
 
-def _seconds(retry_after: str) -> float:
-    is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 6
-    return min(float(retry_after), 10 * LONGEST_PAUSE) if is_number else 0.0
+def _session(tried: Callable[[str], None]) -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False  # neither a proxy nor credentials that are another's business
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Watched(tried))
+    return session
 
 
-def _words(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
+def _authorities() -> str | None:
+    """What the system trusts, or SSL_CERT_FILE; None for the list that comes with `requests`."""
+    paths = ssl.get_default_verify_paths()
+    return paths.cafile or paths.capath
+
+
+def _context(context: Context, *, state: str = "", is_remote: bool = False) -> SpanContext:
+    return SpanContext(
+        int.from_bytes(context.trace_id),
+        int.from_bytes(context.span_id),
+        is_remote,
+        TraceFlags(context.flags),
+        TraceState.from_header([state]) if state else _NO_STATE,
+    )
+
+
+def _text(value: str) -> str:
+    value = value[:MAX_CHARACTERS]
+    # A client's bytes that are not UTF-8 came as lone surrogates, which protobuf has not.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _words(error: BaseException) -> str:
+    """Why it could not be reached. Texts of the libraries name the URL, and perhaps more."""
+    if isinstance(error, requests.Timeout):
         return "it does not answer in time"
-    return getattr(error, "strerror", None) or type(error).__name__
+    told, cause = type(error).__name__, error.__cause__ or error.__context__
+    while cause is not None:
+        told = getattr(cause, "strerror", None) or type(cause).__name__
+        if isinstance(cause, OSError):
+            break
+        cause = cause.__cause__ or cause.__context__
+    return told

@@ -4,18 +4,21 @@ While a request is under way only ids and times are noted (core/trace.py). Spans
 behind the client, where an exchange is reported.
 """
 
+import importlib
 import random
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from proxy.core.exchange import Exchange
 from proxy.core.trace import Call, Context, Fields, Trace, read_context
 from proxy.ports import Clock
-from proxy.telemetry.exporter import Exporter
 from proxy.telemetry.log import Log
-from proxy.telemetry.spans import Kind, Span, SpanWriter, Value
+from proxy.telemetry.spans import Kind, Span, Value
+
+if TYPE_CHECKING:  # what it brings is loaded where it is needed
+    from proxy.telemetry.exporter import Exporter
 
 Attributes: TypeAlias = dict[str, Value]
 
@@ -23,6 +26,7 @@ SCOPE = "reprise"
 LOOKUP = "lookup"
 MODEL_CHARACTERS = 128
 STATE_CHARACTERS = 512
+STATE_MEMBERS = 32
 METHODS = frozenset(
     {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
 )
@@ -94,38 +98,29 @@ class Tracer:
         sample: float,
         version: str,
         worker: int | None,
-        environment: Mapping[str, str],
         clock: Clock,
         log: Log,
         chance: Callable[[], float] = random.random,
     ) -> None:
         """`sample` is the share of traces that are recorded of those that begin here.
 
-        `environment` may have OTEL_RESOURCE_ATTRIBUTES. `worker` is which of several processes.
+        `worker` is which of several processes. Raises ImportError without OpenTelemetry's SDK.
         """
         self._clock = clock
         self._monotonic = clock.monotonic
         self._sample = sample
         self._chance = chance
         self._random = random.Random()  # noqa: S311 - ids have to differ, not to be secret
-        resource: Attributes = _given(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))
-        resource |= {
+        resource: Attributes = {
             "service.name": service,
             "service.version": version,
             "service.instance.id": str(uuid4()),
-            "telemetry.sdk.name": SCOPE,
-            "telemetry.sdk.version": version,
-            "telemetry.sdk.language": "python",
         }
         if worker is not None:
             resource["reprise.worker"] = worker
-        self._writer = SpanWriter(resource, SCOPE, version)
-        self._exporter = Exporter(
-            endpoint,
-            headers,
-            request=self._writer.request,
-            log=log,
-            user_agent=f"reprise/{version}",
+        module = importlib.import_module("proxy.telemetry.exporter")
+        self._exporter: Exporter = module.Exporter(
+            endpoint, headers, resource=resource, scope=SCOPE, version=version, log=log
         )
 
     @property
@@ -159,7 +154,7 @@ class Tracer:
         if told:
             parent = read_context(",".join(told))
             if parent is not None:
-                state = ",".join(headers.getall("tracestate", ()))[:STATE_CHARACTERS]
+                state = _state(",".join(headers.getall("tracestate", ())))
                 return Trace(self, parent.is_sampled, parent, state, self._offset())
         if self._chance() < self._sample:
             return Trace(self, is_sampled=True, offset=self._offset())
@@ -247,10 +242,18 @@ class Tracer:
         return context
 
     def _add(self, span: Span) -> None:
-        self._exporter.add(self._writer.span(span))
+        self._exporter.add(span)
 
 
 _NONE: Mapping[str, Value] = {}
+
+
+def _state(text: str) -> str:
+    """The first members of tracestate, as many as there is room for (W3C Trace Context 3.3)."""
+    text = ",".join(text.split(",", STATE_MEMBERS)[:STATE_MEMBERS])
+    if len(text) > STATE_CHARACTERS:
+        text = text[: STATE_CHARACTERS + 1].rpartition(",")[0]
+    return text
 
 
 def _wall(trace: Trace, monotonic: float) -> int:
@@ -338,9 +341,3 @@ def _of_call(call: Call, kind: str) -> Attributes:
     if kind:
         told[BACKGROUND] = kind
     return told
-
-
-def _given(text: str) -> Attributes:
-    """OTEL_RESOURCE_ATTRIBUTES: `key=value` pairs with commas between, percent-encoded."""
-    pairs = (pair.partition("=") for pair in text.split(","))
-    return {key.strip(): unquote(value.strip()) for key, _, value in pairs if key.strip() and value}

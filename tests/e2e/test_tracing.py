@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -33,9 +35,8 @@ UNSAMPLED = [("traceparent", f"00-{TRACE}-{PARENT}-00")]
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for more spans, nor long for a collector that was down."""
+    """Nobody waits for more spans."""
     monkeypatch.setattr(exporter, "EVERY_SECONDS", 0.02)
-    monkeypatch.setattr(exporter, "FIRST_PAUSE", 0.05)
 
 
 @pytest.fixture
@@ -492,6 +493,37 @@ async def test_what_a_collector_does_not_want_is_dropped_and_counted(
         await ask(app.url, question())
         await until(lambda: figure(app, "trace_spans_dropped_total") == 3)
         assert (await told_parts(app))["tracing"] == "failing"
+
+
+async def test_without_the_sdk_requests_are_served_and_passed_on_as_they_came(
+    proxy: StartProxy,
+    upstream: ScriptedUpstream,
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "proxy.telemetry.exporter")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)  # importing it fails
+    lines: list[bytes] = []
+    async with proxy(traced(collector), log=lines) as app:
+        answer = await ask(app.url, question(), fields=SAMPLED)
+        assert answer.status == 200
+        assert (await told_parts(app))["tracing"] == "missing"
+        assert b"trace_spans" not in app.exposition()
+    (told,) = [json.loads(line) for line in lines if b"not traced" in line]
+    assert told["level"] == "error"
+    assert "pip install 'reprise-proxy[tracing]'" in told["remedy"]
+    assert upstream.requests[0].header("traceparent") == SAMPLED[0][1]
+    assert collector.asked == 0
+
+
+def test_without_tracing_nothing_of_it_is_loaded() -> None:
+    loaded = "import sys, proxy.cli.serve, proxy.app; print(*sys.modules)"
+    done = subprocess.run(  # noqa: S603 - Python itself
+        [sys.executable, "-c", loaded], check=True, capture_output=True, text=True
+    )
+    names = done.stdout.split()
+    assert "proxy.telemetry.tracing" in names
+    assert not {"opentelemetry", "requests", "proxy.telemetry.exporter"} & set(names)
 
 
 async def test_without_tracing_there_is_no_part_of_it(proxy: StartProxy) -> None:

@@ -42,7 +42,6 @@ async def tracer(collector: Collector, clock: FakeClock) -> AsyncIterator[Callab
             "sample": 1.0,
             "version": "1",
             "worker": None,
-            "environment": {},
             "clock": clock,
             "log": Lines(),
         }
@@ -141,11 +140,14 @@ async def test_an_unknown_method_is_no_part_of_a_name(tracer: Make, collector: C
     assert (await told(tracer(), collector, exchange)).name == "HTTP /pot"
 
 
-async def test_the_first_part_of_a_long_state_is_kept(tracer: Make, collector: Collector) -> None:
+@pytest.mark.parametrize(("value", "kept"), [("1", 32), ("1" * 40, 10)])
+async def test_the_first_members_of_a_long_state_are_kept(
+    tracer: Make, collector: Collector, value: str, kept: int
+) -> None:
     one = tracer()
-    exchange = replace(EXCHANGE, trace=begun(one, FIELD, "a=1," * 1000))
-    one.report(exchange)
-    assert (await collector.has(1))[0].state == "a=1," * 128
+    members = [f"vendor{number}={value}" for number in range(100)]
+    one.report(replace(EXCHANGE, trace=begun(one, FIELD, ",".join(members))))
+    assert (await collector.has(1))[0].state == ",".join(members[:kept])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
@@ -176,18 +178,21 @@ async def test_ids_are_never_the_same(tracer: Make) -> None:
     assert len({context.span_id for context in contexts}) == 200
 
 
-async def test_the_service_says_who_it_is(tracer: Make, collector: Collector) -> None:
-    given = "k8s.pod.name=p%2C1, empty=,nonsense,=x,deployment.environment.name=eu,service.name=no"
-    one = tracer(worker=2, environment={"OTEL_RESOURCE_ATTRIBUTES": given})
+async def test_the_service_says_who_it_is(
+    tracer: Make, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = "k8s.pod.name=p%2C1,nonsense,deployment.environment.name=eu,service.name=no"
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", given)
+    one = tracer(worker=2)
     resource = (await told(one, collector, replace(EXCHANGE))).resource
     assert len(resource.pop("service.instance.id")) == 36
+    assert resource.pop("telemetry.sdk.version")
     assert resource == {
         "k8s.pod.name": "p,1",
         "deployment.environment.name": "eu",
         "service.name": "llm-cache",
         "service.version": "1",
-        "telemetry.sdk.name": "reprise",
-        "telemetry.sdk.version": "1",
+        "telemetry.sdk.name": "opentelemetry",
         "telemetry.sdk.language": "python",
         "reprise.worker": 2,
     }
@@ -218,8 +223,8 @@ async def test_what_was_not_looked_up_has_no_lookup(tracer: Make, collector: Col
 async def test_no_span_is_made_while_there_is_no_room(
     tracer: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporter, "MAX_QUEUED_BYTES", 0)
     one = tracer()
+    monkeypatch.setattr(exporter, "MAX_SPANS", 0)
     trace = begun(one)
     trace.begin_call("http://u", method="POST", operation="chat", model="m")
     trace.end_call()

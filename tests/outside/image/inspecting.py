@@ -6,7 +6,7 @@ import sys
 
 from packaging.requirements import Requirement
 
-EXTRAS = {"reprise-proxy": ("", "hnsw", "inject"), "redis": ("", "hiredis")}
+EXTRAS = {"reprise-proxy": ("", "hnsw", "tracing", "inject"), "redis": ("", "hiredis")}
 
 
 def main() -> None:
