@@ -116,8 +116,8 @@ def _read(text: str, number: int) -> "_JsonDocument | _YamlDocument":
     if text.lstrip().startswith("{"):
         try:
             return _JsonDocument(text, json.loads(text))
-        except ValueError:
-            pass  # YAML has such mappings too
+        except (ValueError, RecursionError):
+            pass  # YAML has such mappings too, and tells what is wrong
     try:
         return _YamlDocument(text)
     except yaml.MarkedYAMLError as error:

@@ -71,6 +71,8 @@ def read(value: object) -> Pod:
     spec = whole.get("spec")
     if not isinstance(spec, dict):
         raise NotAPod("spec is no mapping")
+    if spec.get("containers") is None:
+        raise NotAPod("spec.containers is no list")  # a sidecar alone is nobody's
     init_containers = spec.get("initContainers")
     selector = _mapping(spec.get("nodeSelector"), "spec.nodeSelector")
     system = _mapping(spec.get("os"), "spec.os").get("name") or selector.get("kubernetes.io/os")

@@ -216,3 +216,15 @@ def test_single_letters_are_quoted() -> None:
     assert 'kubectl.kubernetes.io/default-container: "y"' in (
         rendered(yaml.safe_dump(value), CLASSIC).text
     )
+
+
+@pytest.mark.parametrize("spec", [{}, {"containers": None}])
+def test_a_pod_without_a_list_of_containers_is_left_alone(spec: dict[str, Any]) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": spec})
+    outcome = rendered(text, CLASSIC)
+    assert (outcome.text, outcome.is_complete) == (text, False)
+
+
+def test_json_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(BadManifest):
+        rendered('{"a":' * 100_000, SETTINGS)

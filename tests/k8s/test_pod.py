@@ -64,7 +64,8 @@ def test_what_is_not_there_is_none() -> None:
     assert (pod.labels, pod.annotations, pod.volumes, pod.init_containers) == (None,) * 4
     assert pod.containers[0].env is None
     assert not pod.is_windows
-    assert read({"spec": {"nodeSelector": {"kubernetes.io/os": "windows"}}}).is_windows
+    on_windows = {"containers": [], "nodeSelector": {"kubernetes.io/os": "windows"}}
+    assert read({"spec": on_windows}).is_windows
 
 
 @pytest.mark.parametrize(
@@ -74,12 +75,17 @@ def test_what_is_not_there_is_none() -> None:
         ({}, "spec"),
         ({"spec": []}, "spec"),
         ({"metadata": 1, "spec": {}}, "metadata"),
-        ({"metadata": {"labels": []}, "spec": {}}, "metadata.labels"),
+        ({"metadata": {"labels": []}, "spec": {"containers": []}}, "metadata.labels"),
+        ({"spec": {}}, "spec.containers"),
+        ({"spec": {"containers": None}}, "spec.containers"),
         ({"spec": {"containers": {}}}, "spec.containers"),
         ({"spec": {"containers": [1]}}, "spec.containers"),
         ({"spec": {"containers": [{"env": "x"}]}}, r"spec.containers\[0\]"),
-        ({"spec": {"initContainers": [{"ports": 1}]}}, r"spec.initContainers\[0\].ports"),
-        ({"spec": {"volumes": "x"}}, "spec.volumes"),
+        (
+            {"spec": {"containers": [], "initContainers": [{"ports": 1}]}},
+            r"spec.initContainers\[0\].ports",
+        ),
+        ({"spec": {"containers": [], "volumes": "x"}}, "spec.volumes"),
     ],
 )
 def test_what_has_another_form_is_refused_by_its_place(value: Any, place: str) -> None:

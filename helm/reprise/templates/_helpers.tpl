@@ -30,21 +30,35 @@ longer ends with a digest of the whole, so that two long names stay two.
 
 {{/* The labels by which selectors find a part's pods. They never change. */}}
 {{- define "reprise.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "reprise.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "reprise.name" .root | toYaml }}
+app.kubernetes.io/instance: {{ .root.Release.Name | toYaml }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* The labels of every object. */}}
+{{/* The labels of every object; with `labels`, those of this one too. */}}
 {{- define "reprise.labels" -}}
 {{ include "reprise.selectorLabels" . }}
 app.kubernetes.io/part-of: reprise
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 helm.sh/chart: {{ include "reprise.chart" .root }}
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
+{{- with include "reprise.givenLabels" . }}
+{{ . }}
 {{- end }}
+{{- end -}}
+
+{{/*
+Labels of the values: `labels`, which win, and commonLabels. Those that selectors ask for, or that
+are written anyhow, cannot be among them. Takes (dict "root" . "labels" LABELS).
+*/}}
+{{- define "reprise.givenLabels" -}}
+{{- $labels := merge (dict) (default dict .labels) .root.Values.commonLabels -}}
+{{- range $key := keys $labels | sortAlpha -}}
+{{- if regexMatch "^(app\\.kubernetes\\.io/(name|instance|component|part-of|managed-by|version)|helm\\.sh/chart|reprise\\.dev/.*)$" $key -}}
+{{- fail (printf "the label %s is the chart's own: take it out of commonLabels, podLabels and labels" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- with $labels }}{{ toYaml . }}{{ end -}}
 {{- end -}}
 
 {{/* The image as a container names it; a digest wins over a tag. Takes the root. */}}

@@ -249,6 +249,8 @@ def test_a_mistake_in_the_values_is_told_with_its_place(
             "persistence.size is 1G, less than",
         ),
         (["gateway.config.shutdown.grace=${GRACE}"], "gateway.terminationGracePeriodSeconds"),
+        ([r"commonLabels.app\.kubernetes\.io/name=a"], "app.kubernetes.io/name is the chart's own"),
+        ([r"gateway.podLabels.reprise\.dev/inject=on"], "reprise.dev/inject is the chart's own"),
     ],
 )
 def test_values_that_do_not_go_together_are_told_in_words(values: list[str], words: str) -> None:
@@ -274,6 +276,29 @@ def test_names_follow_the_release_and_leave_room(
     text = helm("helm4", "template", release, str(CHART), *arguments)
     (deployment,) = Rendered(CASES[0], "1.33", text).of("Deployment")
     assert deployment["metadata"]["name"] == name
+
+
+def test_a_label_of_one_object_wins_over_that_of_all() -> None:
+    rendered = render(
+        "commonLabels.team=all",
+        "gateway.podLabels.team=pods",
+        "metrics.serviceMonitor.enabled=true",
+        "metrics.serviceMonitor.labels.team=monitor",
+    )
+    (found,) = rendered.of("Deployment")
+    assert found["metadata"]["labels"]["team"] == "all"
+    assert found["spec"]["template"]["metadata"]["labels"]["team"] == "pods"
+    (monitor,) = rendered.of("ServiceMonitor")
+    assert monitor["metadata"]["labels"]["team"] == "monitor"
+    assert "team: all" not in rendered.text.split("kind: ServiceMonitor")[1].split("---")[0]
+
+
+def test_a_release_whose_name_is_a_number_has_labels_that_are_text() -> None:
+    text = helm("helm4", "template", "2024", str(CHART), "--set", "nameOverride=on")
+    (found,) = Rendered(CASES[0], "1.33", text).of("Deployment")
+    selected = found["spec"]["selector"]["matchLabels"]
+    assert selected["app.kubernetes.io/instance"] == "2024"
+    assert selected["app.kubernetes.io/name"] == "on"
 
 
 def test_a_cluster_that_is_too_old_is_told() -> None:
