@@ -91,7 +91,7 @@ class _Sink:
 class _NoMetrics:
     """Counts nothing, so that a report is the log line only."""
 
-    def observe(self, exchange: Exchange, cache: str) -> None:
+    def observe(self, exchange: Exchange) -> None:
         """Forget it."""
 
 

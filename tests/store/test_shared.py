@@ -260,12 +260,12 @@ async def test_a_frozen_redis_costs_its_deadline_a_few_times(
     ):
         await replica.put(1)
         server.pause()
-        before, began = replica.link.figures()["redis_failures_timeout"], loop.time()
+        before, began = replica.link.failures["timeout"], loop.time()
         async with asyncio.timeout(LASTS):
             for _ in range(200):
                 assert await replica.shared.fetch(key(1)) is None
                 assert await replica.shared.claim(key(1), PATIENCE) is None
-        waited = replica.link.figures()["redis_failures_timeout"] - before
+        waited = replica.link.failures["timeout"] - before
         # Of 400 calls; and tries once a second, for which nobody waits.
         assert waited <= FAILURES + PROBE_EVERY * (loop.time() - began) + 1
         server.resume()
