@@ -116,7 +116,7 @@ def _making_way(
 ) -> Iterator[_Held]:
     who = f"{name} of container {shown(container.name)} stays"
     if variable.value is None:
-        warnings.append(f"{who}: its value comes from elsewhere; name the upstream instead")
+        warnings.append(f"{who}: its value comes from elsewhere; give it itself, or leave it out")
         return
     if not variable.value.strip():
         yield _Held(container, position, name, None)
