@@ -65,12 +65,14 @@ async def test_two_that_begin_at_once_serve_one_certificate_that_the_api_server_
         for process in both:
             assert await reviewed(process, api) == kept
             metrics = (await call(process.admin_url, "GET", "/metrics")).body.decode()
-            [told] = process.events("certificate taken")
+            told = await process.logged("certificate taken")
             name = "reprise_injector_certificate_not_after_timestamp_seconds"
             [line] = [line for line in metrics.splitlines() if line.startswith(f"{name} ")]
             assert float(line.split()[1]) == told["not_after"]
-        assert sum(len(process.events("certificate written")) for process in both) == 1
     assert [process.returncode for process in both] == [0, 0]
+    # All lines are read when they have ended.
+    assert [len(process.events("certificate taken")) for process in both] == [1, 1]
+    assert sum(len(process.events("certificate written")) for process in both) == 1
 
 
 async def test_it_waits_for_its_rights_and_names_the_one_that_is_missing(api: FakeCluster) -> None:
