@@ -122,6 +122,8 @@ async def shown(url: str, expression: str) -> int:
     for name, value in VALUES.items():
         expression = expression.replace(name, value)
     expression = re.sub(r'=~"\$[a-z]+"', '=~".*"', expression)
+    # A panel of troubles only is empty as long as there are none; the series are there all the same.
+    expression = expression.removesuffix(" > 0")
     answer = await call(url, "GET", f"/api/v1/query?query={quote(expression)}")
     told = answer.json()
     assert told["status"] == "success", (expression, told)
