@@ -9,7 +9,8 @@ const tell = (told) => process.stdout.write(`${JSON.stringify(told)}\n`);
 const client = new OpenAI();
 
 async function ask({ question, stream }) {
-  const body = { model: "m", messages: [{ role: "user", content: question }], stream };
+  const messages = [{ role: "user", content: question }];
+  const body = { model: "m", temperature: 0, messages, stream };
   const { data, response, request_id } = await client.chat.completions.create(body).withResponse();
   const told = (text) => ({ text, cache_status: response.headers.get("cache-status"), request_id });
   if (!stream) return told(data.choices[0].message.content);

@@ -32,7 +32,11 @@ def main() -> None:
 
 
 def _ask(client: OpenAI, question: str, stream: bool) -> dict[str, Any]:
-    body: Any = {"model": "m", "messages": [{"role": "user", "content": question}]}
+    body: Any = {
+        "model": "m",
+        "temperature": 0,
+        "messages": [{"role": "user", "content": question}],
+    }
     raw = client.chat.completions.with_raw_response.create(**body, stream=stream)
     answer: Any = raw.parse()
     if not stream:
